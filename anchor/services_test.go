@@ -18,7 +18,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/host/record"
 	"github.com/anchor-host/anchor-host/internal/ledger"
-	"github.com/anchor-host/anchor-host/internal/modeltest"
+	"github.com/anchor-host/anchor-host/internal/testkit/modeltest"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/ingest"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"

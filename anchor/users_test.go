@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/internal/agentstore"
-	"github.com/anchor-host/anchor-host/internal/modeltest"
+	"github.com/anchor-host/anchor-host/internal/testkit/modeltest"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
 	"github.com/anchor-host/anchor-host/pipeline/message"

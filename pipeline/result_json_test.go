@@ -7,21 +7,7 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/pipeline/format"
-	"github.com/anchor-host/anchor-host/pipeline/internal/jsontest"
 )
-
-// Each field of a result is written as encoding/json writes it by reflection, with its zero value
-// and with another one.
-func TestEachFieldOfAResultIsWritten(t *testing.T) {
-	jsontest.EachField(t, func(r *Result) (any, []byte, error) {
-		got, err := r.AppendJSON(nil)
-		return r, got, err
-	})
-	jsontest.EachField(t, func(d *Diagnostics) (any, []byte, error) {
-		got, err := d.AppendJSON(nil)
-		return d, got, err
-	})
-}
 
 // Results of builds in all formats are written as encoding/json writes them. Texts outside of items
 // have no escapes for HTML.

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/anchor-host/anchor-host/internal/testkit/seedcase"
 	"github.com/anchor-host/anchor-host/pipeline/fill"
 	"github.com/anchor-host/anchor-host/pipeline/format"
-	"github.com/anchor-host/anchor-host/pipeline/internal/seedcase"
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
 

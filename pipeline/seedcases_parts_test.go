@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/anchor-host/anchor-host/internal/testkit/seedcase"
 	"github.com/anchor-host/anchor-host/pipeline/format"
-	"github.com/anchor-host/anchor-host/pipeline/internal/seedcase"
 )
 
 func decodeItems(t *testing.T, docs ...map[string]any) (items []Item, err error) {

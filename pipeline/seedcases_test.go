@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anchor-host/anchor-host/pipeline/internal/seedcase"
+	"github.com/anchor-host/anchor-host/internal/testkit/seedcase"
 )
 
 // deviations are the fields that differ from the seed on purpose. The test checks

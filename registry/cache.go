@@ -17,6 +17,7 @@ import (
 	"github.com/gofrs/flock"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/anchor-host/anchor-host/internal/cachedir"
 	"github.com/anchor-host/anchor-host/internal/errkind"
 	"github.com/anchor-host/anchor-host/registry/internal/image"
 )
@@ -32,11 +33,11 @@ type Cache struct{ dir string }
 // DefaultCacheDir returns the folder anchor-host/oci in the user's cache directory, which is
 // $XDG_CACHE_HOME or ~/.cache on Linux.
 func DefaultCacheDir() (string, error) {
-	dir, err := os.UserCacheDir()
+	dir, err := cachedir.Folder(cachedir.OCI)
 	if err != nil {
 		return "", fmt.Errorf("cache: find the user's cache directory: %w", err)
 	}
-	return filepath.Join(dir, "anchor-host", "oci"), nil
+	return dir, nil
 }
 
 // OpenCache returns the cache in a folder. "" is the folder of DefaultCacheDir. The folder is
@@ -55,9 +56,6 @@ func OpenCache(dir string) (*Cache, error) {
 	}
 	return &Cache{dir: dir}, nil
 }
-
-// Dir returns the folder of the cache.
-func (c *Cache) Dir() string { return c.dir }
 
 // blobPath returns the file of a digest, which the caller has checked.
 func (c *Cache) blobPath(digest string) string {

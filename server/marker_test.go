@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/internal/await"
-	"github.com/anchor-host/anchor-host/internal/modeltest"
+	"github.com/anchor-host/anchor-host/internal/testkit/modeltest"
 	"github.com/anchor-host/anchor-host/pipeline/ingest"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 )

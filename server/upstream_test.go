@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/anchor-host/anchor-host/internal/modeltest"
+	"github.com/anchor-host/anchor-host/internal/testkit/modeltest"
 )
 
 // vendorText is what the server of an embedder or a model says when it refuses.

@@ -21,7 +21,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/anchor"
 	"github.com/anchor-host/anchor-host/internal/await"
-	"github.com/anchor-host/anchor-host/internal/modeltest"
+	"github.com/anchor-host/anchor-host/internal/testkit/modeltest"
 	"github.com/anchor-host/anchor-host/pipeline/ingest"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 )

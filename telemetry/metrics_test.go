@@ -17,8 +17,8 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/anchor"
-	"github.com/anchor-host/anchor-host/internal/modeltest"
 	"github.com/anchor-host/anchor-host/internal/observe"
+	"github.com/anchor-host/anchor-host/internal/testkit/modeltest"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/ingest"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"

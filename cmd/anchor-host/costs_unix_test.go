@@ -17,7 +17,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/anchor"
 	"github.com/anchor-host/anchor-host/internal/await"
-	"github.com/anchor-host/anchor-host/internal/modeltest"
+	"github.com/anchor-host/anchor-host/internal/testkit/modeltest"
 )
 
 // pricedSite is a folder with a configuration whose builds ask a model twice: each time 10 tokens in, 5 out.

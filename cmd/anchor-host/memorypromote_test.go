@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anchor-host/anchor-host/internal/modeltest"
+	"github.com/anchor-host/anchor-host/internal/testkit/modeltest"
 )
 
 // factFolder moves into a folder with a configuration that takes facts with allops, and a

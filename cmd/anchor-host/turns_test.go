@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anchor-host/anchor-host/internal/msgtest"
+	"github.com/anchor-host/anchor-host/internal/testkit/msgtest"
 	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/message"
 )

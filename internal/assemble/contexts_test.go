@@ -9,7 +9,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/ledger"
-	"github.com/anchor-host/anchor-host/internal/modeltest"
+	"github.com/anchor-host/anchor-host/internal/testkit/modeltest"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/llm"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"

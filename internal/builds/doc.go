@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/anchor-host/anchor-host/internal/appendjson"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/store"
 )
@@ -171,5 +172,5 @@ func hiddenFailure(doc json.RawMessage) (json.RawMessage, error) {
 		return nil, errors.New("the error document has no diagnostics")
 	}
 	failed.Error.Message, failed.Diagnostics = "", (&Build{}).shown(failed.Diagnostics, "")
-	return failed.append(nil)
+	return appendjson.Append(nil, failed)
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/anchor-host/anchor-host/internal/appendjson"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/explain"
 )
@@ -148,16 +149,6 @@ type failureDoc struct {
 	Diagnostics *pipeline.Diagnostics `json:"diagnostics"`
 }
 
-// append appends the document as JSON.
-func (d *failureDoc) append(dst []byte) ([]byte, error) {
-	dst, err := appendValue(append(dst, `{"error":`...), d.Error)
-	if err != nil {
-		return nil, err
-	}
-	dst, err = d.Diagnostics.AppendJSON(append(dst, `,"diagnostics":`...))
-	return append(dst, '}'), err
-}
-
 type failure struct {
 	Message string `json:"message"`
 	Reason  string `json:"reason"`
@@ -187,7 +178,7 @@ func (b *Build) detail(leave string) ([]byte, error) {
 	if b.Result != nil {
 		doc, err = b.result(leave).AppendJSON(doc)
 	} else {
-		doc, err = b.failureDoc(leave).append(doc)
+		doc, err = appendjson.Append(doc, b.failureDoc(leave))
 	}
 	if err != nil {
 		return nil, err
@@ -225,16 +216,7 @@ func (b *Build) appendAsked(dst []byte) ([]byte, error) {
 	if b.Options == nil {
 		return dst, nil
 	}
-	return appendValue(append(dst, `,"options":`...), b.Options)
-}
-
-// appendValue writes JSON as it is stored, without escapes for HTML.
-func appendValue(dst []byte, v any) ([]byte, error) {
-	out := bytes.NewBuffer(dst)
-	e := json.NewEncoder(out)
-	e.SetEscapeHTML(false)
-	err := e.Encode(v)
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
+	return appendjson.Append(append(dst, `,"options":`...), b.Options)
 }
 
 // result returns the result as it is kept. It is a copy.

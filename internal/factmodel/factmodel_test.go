@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/internal/ledger"
-	"github.com/anchor-host/anchor-host/internal/modeltest"
+	"github.com/anchor-host/anchor-host/internal/testkit/modeltest"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/llm"
 	"github.com/anchor-host/anchor-host/pipeline/memory"

@@ -14,6 +14,7 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/abi/conformance"
 	"github.com/anchor-host/anchor-host/host/record"
+	"github.com/anchor-host/anchor-host/internal/appendjson"
 )
 
 // errNoRequest is the error of a call without a document.
@@ -81,7 +82,7 @@ func split(doc []byte) (request json.RawMessage, settings map[string]any, err er
 		settings = map[string]any{}
 	}
 	delete(members, "settings")
-	request, err = text(members)
+	request, err = appendjson.Append(nil, members)
 	return request, settings, err
 }
 
@@ -155,21 +156,10 @@ func body(b []byte) (value json.RawMessage, other string) {
 	case b[0] != '"' && json.Compact(&compact, b) == nil && bytes.Equal(compact.Bytes(), b):
 		return b, ""
 	case utf8.Valid(b):
-		value, _ = text(string(b)) // a text
+		value, _ = appendjson.Append(nil, string(b)) // a text
 		return value, ""
 	}
 	return nil, base64.StdEncoding.EncodeToString(b)
-}
-
-// text is a value as JSON, without escapes for HTML.
-func text(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimRight(b.Bytes(), "\n"), nil
 }
 
 // recorded reports whether calls of an export can be cases.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi/conformance"
 	"github.com/anchor-host/anchor-host/host/record"
+	"github.com/anchor-host/anchor-host/internal/appendjson"
 	"github.com/anchor-host/anchor-host/internal/atomicfile"
 )
 
@@ -128,7 +129,7 @@ func lastNumber(dir, prefix string) (last int) {
 
 // Encode is a case as the text of a file.
 func Encode(c *conformance.OwnCase) ([]byte, error) {
-	doc, err := text(c)
+	doc, err := appendjson.Append(nil, c)
 	if err != nil {
 		return nil, err
 	}

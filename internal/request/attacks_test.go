@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/internal/config"
-	"github.com/anchor-host/anchor-host/internal/hostile"
 	"github.com/anchor-host/anchor-host/internal/strict"
+	"github.com/anchor-host/anchor-host/internal/testkit/hostile"
 )
 
 // cost returns the bytes that f allocates.

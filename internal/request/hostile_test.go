@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/internal/config"
-	"github.com/anchor-host/anchor-host/internal/hostile"
+	"github.com/anchor-host/anchor-host/internal/testkit/hostile"
 )
 
 // An attack on a part of a request says nothing if the part has another name now.

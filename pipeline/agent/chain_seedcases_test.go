@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/anchor-host/anchor-host/internal/testkit/seedcase"
 	"github.com/anchor-host/anchor-host/pipeline"
-	"github.com/anchor-host/anchor-host/pipeline/internal/seedcase"
 	"github.com/anchor-host/anchor-host/pipeline/message"
 )
 

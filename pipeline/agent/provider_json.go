@@ -1,10 +1,10 @@
 package agent
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 
+	"github.com/anchor-host/anchor-host/internal/appendjson"
 	"github.com/anchor-host/anchor-host/internal/decode"
 	"github.com/anchor-host/anchor-host/pipeline/message"
 )
@@ -47,7 +47,7 @@ func (s *State) AppendJSON(dst []byte) (_ []byte, err error) {
 	value := func(name string, given bool, v any) {
 		if given && err == nil {
 			member(name)
-			dst, err = appendPlain(dst, v)
+			dst, err = appendjson.Append(dst, v)
 		}
 	}
 	value("run_id", s.RunID != "", s.RunID)
@@ -80,13 +80,4 @@ func appendMessages(dst []byte, messages []message.Message) (_ []byte, err error
 		}
 	}
 	return append(dst, ']'), nil
-}
-
-// appendPlain appends v as JSON without escapes for HTML, which cost tokens.
-func appendPlain(dst []byte, v any) ([]byte, error) {
-	b := bytes.NewBuffer(dst)
-	enc := json.NewEncoder(b)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(v)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }

@@ -6,8 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/anchor-host/anchor-host/internal/appendjson"
 	"github.com/anchor-host/anchor-host/internal/decode"
-	"github.com/anchor-host/anchor-host/pipeline/internal/appendjson"
 	"github.com/anchor-host/anchor-host/pipeline/message"
 )
 
@@ -62,48 +65,36 @@ func ContentID(content string) string {
 	return "item-" + hex.EncodeToString(sum[:8])
 }
 
-// MarshalJSON writes absent metadata as an empty object, and parts as they were read.
-func (it Item) MarshalJSON() ([]byte, error) { return it.AppendJSON(nil) }
+// plainItem is an item whose document has its fields alone.
+type plainItem Item
 
-// AppendJSON appends what MarshalJSON returns.
-func (it *Item) AppendJSON(dst []byte) ([]byte, error) {
-	b := appendjson.Buffer{B: dst}
-	b.Begin()
-	if err := it.members(&b); err != nil {
-		return nil, err
+// MarshalJSON writes absent metadata as an empty object, and parts as they were read.
+func (it Item) MarshalJSON() ([]byte, error) { return appendjson.Append(nil, &it) }
+
+// MarshalJSONTo writes what MarshalJSON returns.
+func (it *Item) MarshalJSONTo(enc *jsontext.Encoder) error {
+	if it.Parts() == nil {
+		return jsonv2.MarshalEncode(enc, (*plainItem)(it))
 	}
-	b.End()
-	return b.B, b.Err
+	parts, err := it.rawParts()
+	if err != nil {
+		return err
+	}
+	return jsonv2.MarshalEncode(enc, &struct {
+		*plainItem
+		Parts jsontext.Value `json:"parts"`
+	}{(*plainItem)(it), parts})
 }
 
-// members writes the fields, and after them the parts, if there are any.
-func (it *Item) members(b *appendjson.Buffer) error {
-	b.Key("id")
-	b.Text(it.ID)
-	b.Key("content")
-	b.Text(it.Content)
-	b.Key("source")
-	b.Text(string(it.Source))
-	b.Key("score")
-	b.Float(it.Score)
-	b.Key("priority")
-	b.Int(int64(it.Priority))
-	b.Key("token_count")
-	b.Int(int64(it.TokenCount))
-	b.Key("metadata")
-	b.Metadata(it.Metadata)
-	b.Key("created_at")
-	b.Time(it.CreatedAt)
-	b.SomeInt("sequence", it.Sequence)
+// rawParts returns the parts as a JSON list, nil if there are none.
+func (it *Item) rawParts() (jsontext.Value, error) {
 	parts := it.Parts()
 	if parts == nil {
-		return nil
+		return nil, nil
 	}
 	raw, err := message.AppendParts(nil, parts)
 	if err != nil {
-		return fmt.Errorf("item %.100q: %w", it.ID, err)
+		return nil, fmt.Errorf("item %.100q: %w", it.ID, err)
 	}
-	b.Key("parts")
-	b.Other(json.RawMessage(raw))
-	return nil
+	return raw, nil
 }

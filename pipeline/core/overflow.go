@@ -1,8 +1,11 @@
 package core
 
 import (
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/anchor-host/anchor-host/internal/appendjson"
 	"github.com/anchor-host/anchor-host/internal/decode"
-	"github.com/anchor-host/anchor-host/pipeline/internal/appendjson"
 )
 
 // OverflowReason says why an item is not in the window.
@@ -35,21 +38,20 @@ type OverflowItem struct {
 
 // MarshalJSON writes the fields and the parts of the item, followed by the reason and the available
 // tokens.
-func (o OverflowItem) MarshalJSON() ([]byte, error) { return o.AppendJSON(nil) }
+func (o OverflowItem) MarshalJSON() ([]byte, error) { return appendjson.Append(nil, &o) }
 
-// AppendJSON appends what MarshalJSON returns.
-func (o *OverflowItem) AppendJSON(dst []byte) ([]byte, error) {
-	b := appendjson.Buffer{B: dst}
-	b.Begin()
-	if err := o.members(&b); err != nil {
-		return nil, err
+// MarshalJSONTo writes what MarshalJSON returns.
+func (o *OverflowItem) MarshalJSONTo(enc *jsontext.Encoder) error {
+	parts, err := o.rawParts()
+	if err != nil {
+		return err
 	}
-	b.Key("reason")
-	b.Text(string(o.Reason))
-	b.Key("available_tokens")
-	b.Int(int64(o.Available))
-	b.End()
-	return b.B, b.Err
+	return jsonv2.MarshalEncode(enc, &struct {
+		*plainItem
+		Parts     jsontext.Value `json:"parts,omitzero"`
+		Reason    OverflowReason `json:"reason"`
+		Available int            `json:"available_tokens"`
+	}{(*plainItem)(&o.Item), parts, o.Reason, o.Available})
 }
 
 // UnmarshalJSON decodes what MarshalJSON writes, as strictly as an item.

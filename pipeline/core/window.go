@@ -4,7 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/anchor-host/anchor-host/pipeline/internal/appendjson"
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/anchor-host/anchor-host/internal/appendjson"
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
 
@@ -92,21 +95,14 @@ func (w *Window) AddItemsByPriority(items []Item) []Item {
 }
 
 // MarshalJSON writes items as a list even when there are none.
-func (w *Window) MarshalJSON() ([]byte, error) { return w.AppendJSON(nil) }
+func (w *Window) MarshalJSON() ([]byte, error) { return appendjson.Append(nil, w) }
 
-// AppendJSON appends what MarshalJSON returns.
-func (w *Window) AppendJSON(dst []byte) ([]byte, error) {
-	b := appendjson.Buffer{B: dst}
-	b.Begin()
-	b.Key("items")
-	appendjson.List(&b, w.Items, func(b *appendjson.Buffer, it *Item) { b.Append(it.AppendJSON) })
-	b.Key("max_tokens")
-	b.Int(int64(w.MaxTokens))
-	b.Key("used_tokens")
-	b.Int(int64(w.UsedTokens))
-	b.SomeText("query", w.Query)
-	b.SomeInt("query_tokens", int64(w.QueryTokens))
-	b.SomeInt("tool_tokens", int64(w.ToolTokens))
-	b.End()
-	return b.B, b.Err
+// MarshalJSONTo writes what MarshalJSON returns.
+func (w *Window) MarshalJSONTo(enc *jsontext.Encoder) error {
+	type plain Window
+	doc := plain(*w)
+	if doc.Items == nil {
+		doc.Items = []Item{}
+	}
+	return jsonv2.MarshalEncode(enc, &doc)
 }

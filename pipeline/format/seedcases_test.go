@@ -5,8 +5,8 @@ import (
 	"os"
 	"testing"
 
+	"github.com/anchor-host/anchor-host/internal/testkit/seedcase"
 	"github.com/anchor-host/anchor-host/pipeline/core"
-	"github.com/anchor-host/anchor-host/pipeline/internal/seedcase"
 )
 
 func TestSeedCases(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anchor-host/anchor-host/internal/hostile"
+	"github.com/anchor-host/anchor-host/internal/testkit/hostile"
 	"github.com/anchor-host/anchor-host/pipeline/ingest/chunk"
 	"github.com/anchor-host/anchor-host/pipeline/ingest/meter"
 	"github.com/anchor-host/anchor-host/pipeline/ingest/parse"

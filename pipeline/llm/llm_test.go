@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/internal/ledger"
-	"github.com/anchor-host/anchor-host/internal/modeltest"
+	"github.com/anchor-host/anchor-host/internal/testkit/modeltest"
 	"github.com/anchor-host/anchor-host/pipeline/llm"
 )
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anchor-host/anchor-host/internal/msgtest"
+	"github.com/anchor-host/anchor-host/internal/testkit/msgtest"
 )
 
 // madeUp calls f with made-up bodies of all forms: every kind of part, and JSON in every spelling.

@@ -1,15 +1,15 @@
 package audit
 
 import (
-	"bytes"
 	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/anchor-host/anchor-host/internal/appendjson"
 )
 
 // Entry is one thing that was done.
@@ -76,13 +76,7 @@ func (l *line) encode() ([]byte, error) {
 	for _, text := range []*string{&l.Key, &l.Tenant, &l.Action, &l.Object, &l.Outcome, &l.Request} {
 		*text = shorten(*text)
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(l); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+	return appendjson.Append(nil, l)
 }
 
 // digestOf returns the digest of a line without its end.

@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"time"
 
@@ -265,9 +264,6 @@ func block(n *yaml.Node) {
 		block(c)
 	}
 }
-
-// Schema returns the JSON Schema of a file of keys.
-func Schema() map[string]any { return strict.Schema(reflect.TypeFor[File]()) }
 
 // notThere reports whether an error says that there is no file.
 func notThere(err error) bool { return errors.Is(err, fs.ErrNotExist) }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/spec"
-	"github.com/anchor-host/anchor-host/internal/hostile"
+	"github.com/anchor-host/anchor-host/internal/testkit/hostile"
 )
 
 // The bombs are valid modules: what refuses them is their size.

@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/anchor-host/anchor-host/internal/hostile"
+	"github.com/anchor-host/anchor-host/internal/testkit/hostile"
 )
 
 // flood is an attack of one tenant, or of somebody without a key, which goes on while another

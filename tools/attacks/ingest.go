@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/anchor-host/anchor-host/internal/hostile"
+	"github.com/anchor-host/anchor-host/internal/testkit/hostile"
 )
 
 // The sizes of hostile files, at most: almost 1 MB, for which there are bounds without its size, and

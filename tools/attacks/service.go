@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/anchor-host/anchor-host/internal/hostile"
+	"github.com/anchor-host/anchor-host/internal/testkit/hostile"
 )
 
 // service is a running service with two tenants: evil, the attacker, and good.

@@ -22,7 +22,7 @@ type source struct {
 
 // readPackages reads the packages below root whose folder matches only, in the order of their
 // folders. Like the go command, it skips folders named testdata or vendor, folders whose name
-// begins with a dot or an underscore, and other modules.
+// begins with a dot or an underscore, and other modules. It also skips testkit, which tests import.
 func readPackages(root string, only *regexp.Regexp) ([]*pkg, error) {
 	var packages []*pkg
 	err := filepath.WalkDir(root, func(dir string, d fs.DirEntry, err error) error {
@@ -53,7 +53,7 @@ func readPackages(root string, only *regexp.Regexp) ([]*pkg, error) {
 }
 
 func skipped(folder string) bool {
-	return folder == "testdata" || folder == "vendor" || strings.HasPrefix(folder, ".") || strings.HasPrefix(folder, "_")
+	return folder == "testdata" || folder == "testkit" || folder == "vendor" || strings.HasPrefix(folder, ".") || strings.HasPrefix(folder, "_")
 }
 
 func isModule(dir string) bool {

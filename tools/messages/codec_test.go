@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anchor-host/anchor-host/internal/msgtest"
+	"github.com/anchor-host/anchor-host/internal/testkit/msgtest"
 	"github.com/anchor-host/anchor-host/pipeline/message"
 	"github.com/anchor-host/anchor-host/tools/messages/judge"
 )

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"github.com/anchor-host/anchor-host/internal/msgtest"
+	"github.com/anchor-host/anchor-host/internal/testkit/msgtest"
 	"github.com/anchor-host/anchor-host/tools/messages/client"
 	"github.com/anchor-host/anchor-host/tools/messages/judge"
 	"github.com/anchor-host/anchor-host/tools/messages/redact"

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/anchor-host/anchor-host/internal/msgtest"
+	"github.com/anchor-host/anchor-host/internal/testkit/msgtest"
 	"github.com/anchor-host/anchor-host/tools/messages/judge"
 )
 

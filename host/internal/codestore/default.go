@@ -2,8 +2,8 @@ package codestore
 
 import (
 	"log/slog"
-	"os"
-	"path/filepath"
+
+	"github.com/anchor-host/anchor-host/internal/cachedir"
 )
 
 // Off as the name of a folder means that nothing is kept.
@@ -14,18 +14,10 @@ const Off = "off"
 // and for [Off]. Errors are those of [Open].
 func OpenNamed(dir string, log *slog.Logger) (*Store, error) {
 	if dir == "" {
-		dir = defaultFolder()
+		dir, _ = cachedir.Folder(cachedir.Compiled) // "" if there is none
 	}
 	if dir == Off || dir == "" {
 		return nil, nil
 	}
 	return Open(dir, log)
-}
-
-func defaultFolder() string {
-	dir, err := os.UserCacheDir()
-	if err != nil {
-		return ""
-	}
-	return filepath.Join(dir, "anchor-host", "compiled")
 }

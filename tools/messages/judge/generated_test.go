@@ -3,7 +3,7 @@ package judge
 import (
 	"testing"
 
-	"github.com/anchor-host/anchor-host/internal/msgtest"
+	"github.com/anchor-host/anchor-host/internal/testkit/msgtest"
 )
 
 // TestGenerated holds every generated history against the judge, and the judge against them:

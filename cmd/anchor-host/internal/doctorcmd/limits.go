@@ -8,6 +8,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/internal/agentstore"
+	"github.com/anchor-host/anchor-host/internal/cachedir"
 	"github.com/anchor-host/anchor-host/internal/cgroup"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/rlimit"
@@ -39,11 +40,7 @@ func cachePath(loaded *config.Loaded) (string, error) {
 	case host.CacheOff:
 		return "", nil
 	case "":
-		base, err := os.UserCacheDir()
-		if err != nil {
-			return "", err
-		}
-		return filepath.Join(base, "anchor-host", "compiled"), nil
+		return cachedir.Folder(cachedir.Compiled)
 	default:
 		return path, nil
 	}

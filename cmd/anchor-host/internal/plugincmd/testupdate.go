@@ -8,6 +8,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi/conformance"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/internal/appendjson"
 	"github.com/anchor-host/anchor-host/internal/atomicfile"
 )
 
@@ -62,13 +63,10 @@ func rewrite(file, name string, expect conformance.Expect) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
-	var doc bytes.Buffer
-	e := json.NewEncoder(&doc)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(expect); err != nil {
+	text, err := appendjson.Append(nil, expect)
+	if err != nil {
 		return err
 	}
-	text := bytes.TrimSpace(doc.Bytes())
 	if bytes.ContainsRune(b[from:to], '\n') {
 		line := b[bytes.LastIndexByte(b[:from], '\n')+1:]
 		indent := line[:len(line)-len(bytes.TrimLeft(line, " \t"))]

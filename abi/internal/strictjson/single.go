@@ -1,4 +1,4 @@
-package plainjson
+package strictjson
 
 import (
 	"math"

@@ -1,0 +1,69 @@
+package appendjson
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"testing"
+	"time"
+)
+
+type document struct {
+	Text    string          `json:"text"`
+	Number  float64         `json:"number"`
+	Empty   int             `json:"empty,omitempty"`
+	None    *document       `json:"none,omitempty"`
+	List    []string        `json:"list"`
+	Some    []string        `json:"some,omitempty"`
+	Struct  time.Time       `json:"struct,omitempty"`
+	Zero    time.Time       `json:"zero,omitzero"`
+	Bytes   []byte          `json:"bytes"`
+	Raw     json.RawMessage `json:"raw"`
+	Any     map[string]any  `json:"any,omitempty"`
+	Inner   *document       `json:"inner,omitempty"`
+	private int
+}
+
+// A value is written as encoding/json writes it, or refused as encoding/json refuses it.
+func FuzzAppend(f *testing.F) {
+	for _, text := range []string{"", "plain", "a\"b\\c\x00\b\f\n\r\t\x1f\x7f", "<b>&amp;", "ü \u2028\u2029\u2027 \U0001F600"} {
+		f.Add(text, 1.5, []byte(`{"a": [1, null, true, "\u003c", {"b": {}}], "": []}`))
+	}
+	for _, x := range []float64{0, math.Copysign(0, -1), 1e-6, 9.9e-7, 1e-9, 1e21, 9e20, -1e100, 5e-324, math.MaxFloat64, math.Inf(1), math.NaN()} {
+		f.Add("x", x, []byte(`1e5`))
+	}
+	f.Fuzz(func(t *testing.T, text string, x float64, raw []byte) {
+		text = string(bytes.ToValidUTF8([]byte(text), nil)) // encoding/json writes other text with escapes
+		doc := document{Text: text, Number: x, Bytes: []byte(text), Raw: bytes.ToValidUTF8(raw, nil), Inner: &document{List: []string{text}, private: 1, Raw: []byte("1")}}
+		if json.Unmarshal(raw, &doc.Any) == nil && doc.Any != nil {
+			doc.Any[text], doc.Any["list"] = x, []any(nil)
+		}
+		var want bytes.Buffer
+		enc := json.NewEncoder(&want)
+		enc.SetEscapeHTML(false)
+		err := enc.Encode(doc)
+		got, failed := Append([]byte("before "), doc)
+		if (err != nil) != (failed != nil) {
+			t.Fatalf("%v, want %v", failed, err)
+		}
+		if err == nil && string(got)+"\n" != "before "+want.String() {
+			t.Fatalf("%s, want %s", got, &want)
+		}
+	})
+}
+
+// A value that contains itself is an error, and one that is deep is not.
+func TestDeepValues(t *testing.T) {
+	loop := map[string]any{}
+	loop["list"] = []any{loop}
+	if _, err := Append(nil, loop); err == nil {
+		t.Error("metadata that contain themselves are written")
+	}
+	deep := map[string]any{"x": "<"}
+	for range 200 {
+		deep = map[string]any{"x": []any{deep}}
+	}
+	if _, err := Append(nil, deep); err != nil {
+		t.Error(err)
+	}
+}
