@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/records"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/startup"
 	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/config"
@@ -82,7 +83,7 @@ printed. The shares of a budget preset are printed as tokens of each source.`,
 	}
 	cli.HostFlags(cmd)
 	cli.WindowFlags(cmd)
-	storeFlags(cmd)
+	records.Flags(cmd)
 	format := cli.FormatFlag(cmd, "table", "json", "yaml")
 	origin := cmd.Flags().Bool("origin", false, "print where each setting comes from")
 	cmd.RunE = a.Run(func(cmd *cobra.Command, _ []string) error {
