@@ -84,16 +84,14 @@ printed. The shares of a budget preset are printed as tokens of each source.`,
 	cli.HostFlags(cmd)
 	cli.WindowFlags(cmd)
 	records.Flags(cmd)
-	format := cli.FormatFlag(cmd, "table", "json", "yaml")
 	origin := cmd.Flags().Bool("origin", false, "print where each setting comes from")
-	cmd.RunE = a.Run(func(cmd *cobra.Command, _ []string) error {
+	return a.Command(cmd, func(cmd *cobra.Command, _ []string) (cli.Listing, error) {
 		loaded, err := a.Load(cmd)
 		if err != nil {
-			return err
+			return cli.Listing{}, err
 		}
-		return a.Print(*format, settingsListing(assemble.Effective(loaded), *origin))
+		return settingsListing(assemble.Effective(loaded), *origin), nil
 	})
-	return cmd
 }
 
 func settingsListing(settings []config.Setting, origin bool) cli.Listing {

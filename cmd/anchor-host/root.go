@@ -52,12 +52,13 @@ exceeded, 8 degraded under --strict, 130 interrupted.`,
 		sourcescmd.Ingest(a.App), sourcescmd.Collections(a.App), servecmd.Command(a.App), keyscmd.Command(a.App), auditcmd.Command(a.App), storecmd.Command(a.App), memorycmd.Command(a.App), framescmd.Command(a.App), doctorcmd.Command(a.App), a.versionCommand(),
 	)
 	cli.Group(root)
-	completion(root)
+	a.completion(root)
 	return root
 }
 
 // completion adds the commands that cobra has for completion, with short help.
-func completion(root *cobra.Command) {
+func (a *app) completion(root *cobra.Command) {
+	root.SetOut(a.Out) // the commands keep it
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() {
 		if cmd.Name() != "completion" {

@@ -26,6 +26,7 @@ const (
 var Settings = []Setting{
 	{"", "", "query", inRequest, "it is the argument"},
 	{"", "query-file", "", inRequest, ""},
+	{"", "set", "", inRequest, ""},
 	{"Pipeline", "pipeline", "pipeline", inRequest, ""},
 	{"MaxTokens", "max-tokens", "window.max_tokens", inRequest, ""},
 	{"Tokenizer", "", "counting.tokenizer", inRequest, inSet},
