@@ -494,21 +494,6 @@ func TestABIDumps(t *testing.T) {
 	}
 }
 
-var fileBlock = regexp.MustCompile("(?s)<!-- file: (\\S+) -->\n```\\w+\n(.*?)```")
-
-// What the text quotes from files is what they hold.
-func TestABIFiles(t *testing.T) {
-	blocks := fileBlock.FindAllStringSubmatch(readABI(t), -1)
-	if len(blocks) == 0 {
-		t.Error("ABI.md quotes no file")
-	}
-	for _, m := range blocks {
-		if b, err := os.ReadFile(m[1]); string(b) != m[2] {
-			t.Errorf("%s is not what ABI.md quotes, %v", m[1], err)
-		}
-	}
-}
-
 // decodeExample reads an answer as a host does, and a request without letting go what
 // nobody knows.
 func decodeExample(b []byte, doc any) error {

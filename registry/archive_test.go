@@ -221,7 +221,7 @@ func TestBrokenIndex(t *testing.T) {
 				t.Fatal(err)
 			}
 			offline := newClient(t, Options{Offline: true, Cache: c.cache})
-			if _, err := offline.Pull(t.Context(), f.ref("1.0")); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "plugin load") {
+			if _, err := offline.Pull(t.Context(), f.ref("1.0")); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "plugin install --from") {
 				t.Errorf("%s: got %v", name, err)
 			}
 			if err := heal(c, f.ref("1.0"), &archive); err != nil {

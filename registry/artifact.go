@@ -70,7 +70,7 @@ func Pack(module []byte, o PackOptions) (*Artifact, error) {
 		return nil, fmt.Errorf("pack: read the module: %w", err)
 	}
 	if s.Manifest == nil {
-		return nil, errkind.As(ErrNotPlugin, errors.New(`pack: the module holds no manifest, run "anchor-host plugin pack" first`))
+		return nil, errkind.As(ErrNotPlugin, errors.New(`pack: the module holds no manifest, run "anchor-host plugin build" first`))
 	}
 	created, err := createdAt(o.Created)
 	if err != nil {

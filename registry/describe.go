@@ -59,7 +59,7 @@ func (c *Client) describe(ctx context.Context, ref Reference) (*Description, err
 	}
 	notes := img.Annotations
 	if notes[AnnotationABI] == "" {
-		return nil, errkind.As(ErrNotPlugin, fmt.Errorf("its manifest does not say what the plugin is: push it with \"anchor-host plugin push\""))
+		return nil, errkind.As(ErrNotPlugin, fmt.Errorf("its manifest does not say what the plugin is: push it with \"anchor-host plugin publish\""))
 	}
 	d := &Description{
 		Reference: pinned, Name: notes[ocispec.AnnotationTitle], Version: notes[ocispec.AnnotationVersion],

@@ -313,7 +313,7 @@ func TestMovedTag(t *testing.T) {
 // TestGone asks for a digest that is deleted in the registry, with or without its tag.
 func TestGone(t *testing.T) {
 	a := pack(t, "1.0.0", 0)
-	const want = "(check the digest; if it was right, load it from an archive with: anchor-host plugin load, or install another version)"
+	const want = "(check the digest; if it was right, load it from an archive with: anchor-host plugin install --from FILE, or install another version)"
 	for name, drop := range map[string]func(f *fake){
 		"all":          func(f *fake) { clear(f.manifests) },
 		"the manifest": func(f *fake) { delete(f.manifests, a.Digest); delete(f.manifests, "1") },
@@ -341,7 +341,7 @@ func TestGoneWithMirror(t *testing.T) {
 	for status, want := range map[int]string{http.StatusNotFound: "answers 404 Not Found", http.StatusServiceUnavailable: "answers 503 Service Unavailable"} {
 		mirror.before = func(w http.ResponseWriter, _ *http.Request) bool { w.WriteHeader(status); return true }
 		_, err := c.Pull(t.Context(), ref)
-		if !errors.Is(err, ErrNotFound) || strings.Contains(err.Error(), "no artifact with this digest") != (status == http.StatusNotFound) || !strings.Contains(err.Error(), "anchor-host plugin load") {
+		if !errors.Is(err, ErrNotFound) || strings.Contains(err.Error(), "no artifact with this digest") != (status == http.StatusNotFound) || !strings.Contains(err.Error(), "anchor-host plugin install --from FILE") {
 			t.Errorf("%d: %v", status, err)
 		}
 		for _, want := range []string{mirror.ref("").Host + ": " + want, origin.ref("").Host + ": answers 404 Not Found"} {

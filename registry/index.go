@@ -79,7 +79,7 @@ func (c *Cache) index() (*ocispec.Index, error) {
 	}
 	index, err := parseIndex(text)
 	if err != nil {
-		return nil, errkind.As(errDamaged, fmt.Errorf("cache: read %s: %w (repair it with: anchor-host plugin pull REFERENCE, or load an archive with: anchor-host plugin load)", path, err))
+		return nil, errkind.As(errDamaged, fmt.Errorf("cache: read %s: %w (repair it with: anchor-host plugin save REFERENCE, or load an archive with: anchor-host plugin install --from FILE)", path, err))
 	}
 	return index, nil
 }

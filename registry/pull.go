@@ -124,7 +124,7 @@ func (c *Client) pull(ctx context.Context, ref Reference) (*Plugin, error) {
 // gone adds to the error about a digest that was not found what to do. Whether it was there once
 // is not known: a digest with a typo looks the same.
 func (c *Client) gone(ctx context.Context, ref Reference, err error) error {
-	const archive = "load it from an archive with: anchor-host plugin load, or install another version)"
+	const archive = "load it from an archive with: anchor-host plugin install --from FILE, or install another version)"
 	if !errors.Is(err, errNowhere) {
 		return fmt.Errorf("%w (try again later, %s", err, archive) // a server that failed may have it
 	}

@@ -120,7 +120,7 @@ func TestPackIsDeterministic(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Pack(foreign, PackOptions{}); !errors.Is(err, ErrNotPlugin) || !strings.Contains(err.Error(), "plugin pack") {
+	if _, err := Pack(foreign, PackOptions{}); !errors.Is(err, ErrNotPlugin) || !strings.Contains(err.Error(), "plugin build") {
 		t.Errorf("a module without a manifest: %v", err)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/anchor"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/records"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/tracing"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/request"
@@ -36,49 +36,15 @@ func (a *app) assembleCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "assemble [flags] [FILE]",
 		Short: "Prepare the messages of an agent for a model call",
-		Long: `Run the provider chain over the messages of an agent and print the list for the
-model. The chain consists of the built-in providers, configured under agent in
-anchor.yaml, and of the plugins under providers. They run by ascending priority.
-The built-in ones are observation (10), compaction (20) and truncation (30).
-agent.observation.make adds two more: observing (7) turns old messages into
-observations, and reflecting (8) turns old observations into a reflection. A
-provider that fails changes nothing and leaves one line on stderr.
+		Long: `Run the provider chain over the messages of an agent and print the list for the model.
+The input is JSON, on stdin or in FILE: a list of messages, the body of a request to the
+API of Anthropic, OpenAI (Chat Completions or Responses) or Gemini, or an object with
+messages, state, budget and phase (docs/agents.md). The output has the form of the input;
+--to writes it for another API.
 
-The input is JSON, on stdin or in FILE: a list of messages, the whole body of a
-request to the API of Anthropic, OpenAI (Chat Completions or Responses) or Gemini,
-or an object:
-
-  {"messages": [{"role", "content", "name", "tool_calls", "tool_call_id"}],
-   "state": {"run_id", "messages", "observations", "reflection", "data"},
-   "budget": {"max_tokens", "max_messages"}, "phase": "llm" | "synthesize"}
-
-The output has the form of the input: a list, or the body, in which everything but
-the messages that changed is the same byte for byte. --to writes it for another API.
-What that API has no place for is an error that names it; --lossy leaves it out.
-Members that are not named here are returned unchanged. The tools of a body count
-against max_tokens. Tools, images, documents and sounds count by the rules of the
-configured model's provider, at their upper end; without a known model, by the bounds
-of all known rules. --explain shows both ends.
-
-Input that the API of its form refuses is prepared all the same. A warning names the
-first such message: a call without its result or a result without its call, an id that
-is there twice, a message without content, or data that is not base64.
-
-A tool call and its results are kept or dropped together. A result that does not
-fit is cut: its beginning and its end stay, with a line that says how much is
-missing. With --run the line has a handle for "memory get". What is dropped or cut
-stays the same for many calls, so that a model's prompt cache can serve them.
-
-A flag overrides the input. The input overrides the environment and anchor.yaml.
-The variables ANCHOR_HOST_AGENT_OBSERVATION, ANCHOR_HOST_AGENT_COMPACTION,
-ANCHOR_HOST_AGENT_TRUNCATION and ANCHOR_HOST_AGENT_FRAMES switch the built-in
-providers on or off: true or false.
-
-With --run the state is kept in the store. The input then holds only the messages
-since the last call; they are appended to those of the state. The state keeps what
-observing, observation and compaction write back, and frames of the run become
-observations. A state in the input replaces the stored one. Without --run the
-input holds the whole list; -o json also prints the state for the next call.`,
+A tool call and its results are kept or dropped together, and a result that does not fit
+is cut. A provider that fails changes nothing and leaves one line on stderr. With --run
+the state is kept in the store, and the input holds only the messages since the last call.`,
 		Example: `  anchor-host assemble --max-tokens 16000 < messages.json
   echo '[{"role": "user", "content": "go on"}]' | anchor-host assemble --run fix-42 --explain
   anchor-host assemble --max-tokens 100000 request.json > shorter.json
@@ -103,13 +69,13 @@ input holds the whole list; -o json also prints the state for the next call.`,
 // register adds the flags to the command.
 func (f *assembleFlags) register(cmd *cobra.Command) {
 	cli.HostFlags(cmd)
-	storeFlags(cmd)
+	records.Flags(cmd)
 	flags := cmd.Flags()
 	flags.Int("max-tokens", 0, "maximum tokens of all messages together")
 	cli.SettingFlag(cmd, "max-tokens", "agent.max_tokens")
+	cli.SetFlag(cmd)
 	flags.Int("max-messages", 0, "maximum number of messages")
 	flags.String("phase", "", "what the messages are for: llm (a call of the loop) or synthesize (the final answer)")
-	flags.String("tokenizer", "", "words, cl100k_base, o200k_base, p50k_base, r50k_base or file:PATH of a tokenizer.json")
 	flags.String("timeout", "", "time limit of the whole run, such as 10s")
 	flags.StringVar(&f.run, "run", "", "keep the state of this agent run in the store")
 	flags.StringVar(&f.user, "user", "", "the user that the run belongs to; that of another user is refused")
@@ -150,7 +116,7 @@ func (a *app) assemble(cmd *cobra.Command, f *assembleFlags, path string) error 
 	if err != nil {
 		return err
 	}
-	name, data, err := a.readMessages(path)
+	name, data, err := a.ReadAll(path, "messages", request.MaxBytes)
 	if err != nil {
 		return err
 	}
@@ -175,23 +141,6 @@ func (a *app) assemble(cmd *cobra.Command, f *assembleFlags, path string) error 
 		return nil
 	}
 	return fmt.Errorf("%w: the form has no place for %d things (--strict)", cli.ErrDegraded, len(result.lost))
-}
-
-// readMessages reads the input.
-func (a *app) readMessages(path string) (name string, data []byte, err error) {
-	r, name, err := a.Open(path)
-	if err != nil {
-		return "", nil, fmt.Errorf("read messages: %w", err)
-	}
-	defer r.Close()
-	data, err = io.ReadAll(io.LimitReader(r, request.MaxBytes+1))
-	if err != nil {
-		return "", nil, fmt.Errorf("read messages: %w", err)
-	}
-	if len(data) > request.MaxBytes {
-		return "", nil, fmt.Errorf("%w: %s: larger than %d MiB", config.ErrInvalid, name, request.MaxBytes>>20)
-	}
-	return name, data, nil
 }
 
 // assembleOptions are the options of an assembly: what the input states, unless a flag

@@ -15,6 +15,7 @@ import (
 	"github.com/anchor-host/anchor-host/anchor"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/explaincmd"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/records"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/tracing"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/plain"
@@ -39,39 +40,15 @@ func (a *app) buildCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "build [flags] [QUERY]",
 		Short: "Build one context window",
-		Long: `Build one context window for a query: system prompts, memory, steps by priority,
-the window within its token budget, and the format of the model API. The
-formatted window goes to stdout, a one-line summary to stderr.
+		Long: `Build one context window for a query: the argument, the content of --query-file, or with
+"-" what comes on stdin. The formatted window goes to stdout, a summary to stderr. A step
+that fails under "must: false", the default of plugins, prints one line on stderr and
+changes no items.
 
-A step that fails under "must: false" (the default of plugins) prints one line
-on stderr and changes no items. The same holds for a step whose plugin, or a
-folder granted to it, is missing, and for the plugins under memory and enricher. A
-tokenizer or formatter that fails ends the build, because nothing can replace it.
-Invalid settings end every build with exit code 3.
-
-The query is the argument, the content of --query-file, or with "-" what comes on
-stdin. With --conversation the newest turns of that conversation in the store are
-added to the window, up to conversation.max_tokens. With --remember the query
-becomes the newest turn of the conversation after the build; add the answer with
-"memory add --role assistant". Without --user a build has no facts of users, and no
-conversation that belongs to one, unless facts.user names one.
-
-With --request one JSON document describes the whole build, and the result is a
-JSON document as well. A failed build then prints a document with the key "error".
-A request uses the plugins of --plugins. With --config it also uses the instances,
-the tenant and the timeout of that file, and starts from the settings of the
-pipeline that it names, or else from those at the top level. Flags that set what a
-request states cannot be combined with --request; --user, --conversation and
---remember can.
-
-With --record DIR each call of a plugin is saved in DIR: its request, its answer and
-what it asked the host for, without secrets. "plugin test --cases DIR" repeats these
-calls without a network. Meanwhile clocks and random numbers of plugins are fixed. The
-file DIR/build.recording has the whole build, with its request and its texts;
-"anchor-host replay DIR" repeats it.
-
-Settings without a flag, such as fit_options and format_options, are set in
-anchor.yaml or in a request.`,
+--conversation adds the newest turns of a conversation in the store, and --remember adds
+the query to it. With --request one JSON document describes the build, and the result is
+JSON as well. --record saves the build for "replay", and each call of a plugin as a case
+of "plugin test". --set sets what has no flag. docs/operate.md has more of each.`,
 		Example: `  anchor-host build "how do I cancel a request?"
   anchor-host build --explain --max-tokens 2000 "how do I cancel a request?"
   anchor-host build --conversation chat-7 --remember "and when do we leave?"
@@ -82,7 +59,7 @@ anchor.yaml or in a request.`,
 	}
 	cli.HostFlags(cmd)
 	cli.WindowFlags(cmd)
-	storeFlags(cmd)
+	records.Flags(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&f.pipeline, "pipeline", "", "a named pipeline of the configuration")
 	flags.String("conversation", "", "take the newest turns of this conversation from the store")

@@ -46,20 +46,20 @@ func TestBuildsCommands(t *testing.T) {
 				{[]string{"list", "--item", "a"}, codeOK, a},
 				{[]string{"list", "--item", "b"}, codeOK, "no such builds"},
 				{[]string{"list", "--query", "asked"}, codeOK, "no such builds"},
-				{[]string{"show", a}, codeOK, "items in the window  1 of 1"},
-				{[]string{"show", a, "-o", "json"}, codeOK, `"outcome": "ok"`},
-				{[]string{"show", a, "--svg", "-"}, codeOK, "<svg "},
-				{[]string{"diff", a, b}, codeOK, "rewritten  a  user"},
-				{[]string{"diff", a, b, "--svg", "-"}, codeOK, "a, user, 2 tokens: rewritten"},
+				{[]string{"explain", a}, codeOK, "items in the window  1 of 1"},
+				{[]string{"explain", a, "-o", "json"}, codeOK, `"outcome": "ok"`},
+				{[]string{"explain", a, "--svg", "-"}, codeOK, "<svg "},
+				{[]string{"explain", a, b}, codeOK, "rewritten  a  user"},
+				{[]string{"explain", a, b, "--svg", "-"}, codeOK, "a, user, 2 tokens: rewritten"},
 				{[]string{"list", "--outcome", "good"}, codeUsage, "want ok, degraded or failed"},
 				{[]string{"list", "--since", "yesterday"}, codeUsage, "want an age such as 24h or 7d"},
 				{[]string{"list", "--cursor", "x"}, codeInvalid, "begin again without a cursor"},
-				{[]string{"show", "none"}, codeNotFound, `build "none": not found: the tenant "default" has no record`},
+				{[]string{"explain", "01a22706-84e0-7eb4-a01b-f0d10cfa9076"}, codeNotFound, `build "01a22706-84e0-7eb4-a01b-f0d10cfa9076": not found: the tenant "default" has no record`},
 				{[]string{"remove"}, codeUsage, "name builds, or give --all"},
 				{[]string{"remove", "none"}, codeNotFound, "none of these IDs"},
 				{[]string{"list", "--tenant", "other", "-o", "json"}, codeOK, `"builds": []`},
 			} {
-				code, stdout, stderr := run(t, "", append([]string{"builds"}, tt.args...)...)
+				code, stdout, stderr := run(t, "", builds(tt.args)...)
 				if code != tt.code || !strings.Contains(stdout+stderr, tt.want) {
 					t.Errorf("%q: code %d, want %d and %q: %s%s", tt.args, code, tt.code, tt.want, stdout, stderr)
 				}
@@ -72,7 +72,7 @@ func TestBuildsCommands(t *testing.T) {
 			if strings.Contains(all.String(), "hidden") != content {
 				t.Errorf("texts: %s", all.String())
 			}
-			code, stdout, stderr = run(t, "", "builds", "show", a, "--as-request")
+			code, stdout, stderr = run(t, "", "explain", a, "--as-request")
 			if content {
 				if code != codeOK {
 					t.Fatal(stderr)
@@ -91,6 +91,14 @@ func TestBuildsCommands(t *testing.T) {
 	}
 }
 
+// builds is a command line under builds, or that of explain.
+func builds(args []string) []string {
+	if args[0] == "explain" {
+		return args
+	}
+	return append([]string{"builds"}, args...)
+}
+
 // A build says who asked for it and what, so that the build of a complaint is found without the console.
 func TestBuildOfAUserIsShown(t *testing.T) {
 	t.Chdir(t.TempDir())
@@ -105,7 +113,7 @@ func TestBuildOfAUserIsShown(t *testing.T) {
 		t.Fatalf("code %d: %s%s", code, stdout, stderr)
 	}
 	id, _, _ := strings.Cut(strings.Split(stdout, "\n")[1], " ")
-	code, stdout, stderr = run(t, "", "builds", "show", id)
+	code, stdout, stderr = run(t, "", "explain", id)
 	for _, want := range []string{"user                 ann\n", "question             Where is my refund?\n", "key                  -\n", "request id           -\n", "cost                 -\n"} {
 		if code != codeOK || !strings.Contains(stdout, want) {
 			t.Errorf("code %d, want %q: %s%s", code, want, stdout, stderr)

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/records"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/startup"
 	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/config"
@@ -82,17 +83,15 @@ printed. The shares of a budget preset are printed as tokens of each source.`,
 	}
 	cli.HostFlags(cmd)
 	cli.WindowFlags(cmd)
-	storeFlags(cmd)
-	format := cli.FormatFlag(cmd, "table", "json", "yaml")
+	records.Flags(cmd)
 	origin := cmd.Flags().Bool("origin", false, "print where each setting comes from")
-	cmd.RunE = a.Run(func(cmd *cobra.Command, _ []string) error {
+	return a.Command(cmd, func(cmd *cobra.Command, _ []string) (cli.Listing, error) {
 		loaded, err := a.Load(cmd)
 		if err != nil {
-			return err
+			return cli.Listing{}, err
 		}
-		return a.Print(*format, settingsListing(assemble.Effective(loaded), *origin))
+		return settingsListing(assemble.Effective(loaded), *origin), nil
 	})
-	return cmd
 }
 
 func settingsListing(settings []config.Setting, origin bool) cli.Listing {

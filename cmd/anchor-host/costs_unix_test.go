@@ -147,10 +147,10 @@ func TestMoneyOfKeys(t *testing.T) {
 		t.Helper()
 		return client{t, strings.TrimSpace(must(t, "", append([]string{"keys", "add"}, args...)...))}
 	}
-	small := add("--tenant", "acme", "--scopes", "build", "--usd-per-day", "0.05")
+	small := add("--tenant", "acme", "--scopes", "build", "--quota", "usd_per_day=0.05")
 	large, other := add("--tenant", "acme", "--scopes", "build"), add("--tenant", "initech", "--scopes", "build")
 	admin := add("--tenant", "initech", "--scopes", "build,admin")
-	if code, _, message := run(t, "", "keys", "add", "--tenant", "acme", "--scopes", "build", "--usd-per-day", "much"); code != codeUsage || !strings.Contains(message, "usd_per_day") {
+	if code, _, message := run(t, "", "keys", "add", "--tenant", "acme", "--scopes", "build", "--quota", "usd_per_day=much"); code != codeUsage || !strings.Contains(message, "usd_per_day") {
 		t.Errorf("a bad limit: code %d: %s", code, message)
 	}
 	defer http.DefaultClient.CloseIdleConnections()

@@ -74,11 +74,11 @@ func TestRefusalsBesideARequest(t *testing.T) {
 // A window too small for its preset says which key is too small, and what is enough.
 func TestWindowTooSmallForItsPreset(t *testing.T) {
 	t.Chdir(t.TempDir())
-	code, _, stderr := run(t, "", "build", "--tokenizer", "words", "--preset", "rag", "--max-tokens", "19", "q")
+	code, _, stderr := run(t, "", "build", "--set", "counting.tokenizer=words", "--set", "window.budget.preset=rag", "--max-tokens", "19", "q")
 	if want := "window.max_tokens: preset rag of 19 tokens: invalid value (want 20 or more)"; code != codeInvalid || !strings.Contains(stderr, want) {
 		t.Errorf("code %d, %s, want %q", code, stderr, want)
 	}
-	if code, _, stderr := run(t, "", "build", "--tokenizer", "words", "--preset", "rag", "--max-tokens", "20", "q"); code != codeOK {
+	if code, _, stderr := run(t, "", "build", "--set", "counting.tokenizer=words", "--set", "window.budget.preset=rag", "--max-tokens", "20", "q"); code != codeOK {
 		t.Errorf("20: code %d, %s", code, stderr)
 	}
 }

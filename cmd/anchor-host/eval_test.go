@@ -40,7 +40,7 @@ func TestEvalGolden(t *testing.T) {
 	var b strings.Builder
 	for _, args := range [][]string{
 		{"--corpus-items", "--k", "1,3", "--metric", "recall,ndcg,mrr"},
-		{"--corpus-items", "--ties", "list", "--k", "2", "--metric", "ndcg", "--compare", "other.yaml", "--limit", "1"},
+		{"--corpus-items", "--k", "2", "--metric", "ndcg", "--compare", "other.yaml", "--limit", "1"},
 	} {
 		code, stdout, stderr := run(t, "", evalArgs(args...)...)
 		if code != codeOK {
@@ -117,7 +117,6 @@ func TestEvalErrors(t *testing.T) {
 		{"unknown metric", evalArgs("--metric", "bleu"), codeUsage, `anchor-host: invalid metric: "bleu" (want some of recall, `},
 		{"no depth", evalArgs("--k", "0"), codeUsage, `anchor-host: invalid metric: depths [0] (want whole numbers from 1 to 1048576) (see: anchor-host eval --help)`},
 		{"unknown output", evalArgs("-o", "xml"), codeUsage, `anchor-host: flag --output: want one of table, json, got "xml"`},
-		{"unknown order", evalArgs("--ties", "best"), codeUsage, `anchor-host: flag --ties: want id or list, got "best"`},
 		{"negative limit", evalArgs("--limit", "-1"), codeUsage, `anchor-host: flag --limit: want a whole number, 0 or more, got -1`},
 		{"mount and items", evalArgs("--mount", "x", "--corpus-items"), codeUsage, "anchor-host: if any flags in the group [mount corpus-items] are set none of the others can be"},
 		{"no corpus", replace("corpus.jsonl", "none"), codeNotFound, "anchor-host: read corpus: open none: no such file or directory"},

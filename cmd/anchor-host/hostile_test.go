@@ -102,7 +102,7 @@ func TestHostileInput(t *testing.T) {
 		{args: "frames window --run ARG"},
 		{args: "ARG"},
 		{args: "build --ARG q"},
-		{args: "build --preset ARG q"},
+		{args: "build --set window.budget.preset=ARG q"},
 		{args: "build -c ARG q"},
 		{args: "build --plugins ARG q"},
 		{args: "plugin inspect ARG"},

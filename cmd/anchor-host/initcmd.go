@@ -24,18 +24,14 @@ func (a *app) initCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init [flags] [FOLDER]",
 		Short: "Write a configuration that answers a first question",
-		Long: `Write a working set-up that can answer a first question. FOLDER is the folder to
-write into; the default is the current one. The files are:
-
-  anchor.yaml   a commented configuration
-  plugins       folder-search, which finds documents, and keep-best, which drops
-                those that match far worse than the best one
-  sample-docs   documents about anchor-host to search; name your own instead
+		Long: `Write a working set-up that can answer a first question into FOLDER, the current one by
+default: anchor.yaml with comments, the plugins folder-search and keep-best, and
+documents about anchor-host to search; name your own instead.
 
 With --collection it writes no plugins, and an anchor.yaml that searches a collection,
 which anchor-host ingest makes of the documents. With --minimal it writes anchor.yaml
-without plugins and an empty plugin folder.
-If one of the files exists, nothing is written unless --force is given.`,
+without plugins and an empty plugin folder. If one of the files exists, nothing is
+written unless --force is given.`,
 		Example: `  anchor-host init && anchor-host build "` + sampleQuestion + `"
   anchor-host init my-project
   anchor-host init --collection

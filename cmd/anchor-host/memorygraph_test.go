@@ -19,14 +19,14 @@ func TestGraphLeadsToFacts(t *testing.T) {
 	if code != codeOK || strings.Count(stdout, "night train") != 1 || !strings.Contains(stdout, "in May") || strings.Contains(stdout, "far away") {
 		t.Errorf("code %d, %q\n%s", code, stdout, stderr)
 	}
-	if code, stdout, stderr = run(t, "", "build", "--include-query=false", "and the annex?"); code != codeOK || strings.Count(stdout, "\n") != 2 { // max_items alone
+	if code, stdout, stderr = run(t, "", "build", "--set", "window.include_query=false", "and the annex?"); code != codeOK || strings.Count(stdout, "\n") != 2 { // max_items alone
 		t.Errorf("no entity: code %d, %q\n%s", code, stdout, stderr)
 	}
-	out := must(t, "", "memory", "graph", "query", "--depth", "1", "ann")
+	out := must(t, "", "memory", "graph", "list", "--depth", "1", "ann")
 	if got := column(t, out, "ENTITY"); fmt.Sprint(got) != "[Ann Apollo]" {
 		t.Errorf("around Ann: %s", out)
 	}
-	if got := must(t, "", "memory", "graph", "query", "nasa", "--depth", "0", "-o", "json"); !strings.Contains(got, `"content": "far away"`) {
+	if got := must(t, "", "memory", "graph", "list", "nasa", "--depth", "0", "-o", "json"); !strings.Contains(got, `"content": "far away"`) {
 		t.Errorf("facts of an entity: %s", got)
 	}
 	exported := must(t, "", "memory", "export")
@@ -54,8 +54,8 @@ func TestGraphMistakes(t *testing.T) {
 		{"add a b c --fact f", codeUsage, "want SOURCE RELATION TARGET, or ENTITY and --fact"},
 		{"add Ann --fact=", codeUsage, "flag --fact: the value is empty"},
 		{"add Ann --fact gone", codeNotFound, `"gone"`},
-		{"query Ann", codeNotFound, `entity "Ann"`},
-		{"query Ann --depth -1", codeUsage, "flag --depth: want 0 or more"},
+		{"list Ann", codeNotFound, `entity "Ann"`},
+		{"list Ann --depth -1", codeUsage, "flag --depth: want 0 or more"},
 		{"remove Ann", codeNotFound, "nothing to remove"},
 		{"remove a b", codeUsage, "want SOURCE RELATION TARGET"},
 	} {

@@ -101,7 +101,7 @@ func TestAssembleKeepsPairsOfParts(t *testing.T) {
 	}
 	for room := 60; room < 400; room += 7 {
 		var out []pipeline.Message
-		stdout := must(t, "["+strings.Join(history, ",")+"]", "assemble", "--max-tokens", fmt.Sprint(room), "--tokenizer", "words")
+		stdout := must(t, "["+strings.Join(history, ",")+"]", "assemble", "--max-tokens", fmt.Sprint(room), "--set", "counting.tokenizer=words")
 		if err := json.Unmarshal([]byte(stdout), &out); err != nil {
 			t.Fatal(err)
 		}
@@ -133,7 +133,7 @@ func TestLargeResultIsCut(t *testing.T) {
 		for after, tail := range map[string]string{"at the end": "", "before an answer": `,{"role":"assistant","content":"so it is"}`} {
 			for _, room := range []int{40, 200} {
 				history := `[{"role":"user","content":"how many?"},` + fmt.Sprintf(pair, text) + tail + `]`
-				code, stdout, stderr := run(t, history, "assemble", "--tokenizer", "words", "--max-tokens", fmt.Sprint(room), "-o", "json")
+				code, stdout, stderr := run(t, history, "assemble", "--set", "counting.tokenizer=words", "--max-tokens", fmt.Sprint(room), "-o", "json")
 				var result agent.Assembly
 				if err := json.Unmarshal([]byte(stdout), &result); err != nil || code != codeOK {
 					t.Fatalf("%s %s: code %d, %v, %s", name, after, code, err, stderr)
@@ -166,7 +166,7 @@ func TestConversationBegin(t *testing.T) {
 		t.Chdir(write(t, map[string]string{"anchor.yaml": "counting: {tokenizer: words}\nformat: openai\nmemory: {conversation: {" + begin +
 			"turns: [{role: assistant, content: hello}, {role: user, content: hi}]}}\n"}))
 		var out struct{ Messages json.RawMessage }
-		if err := json.Unmarshal([]byte(must(t, "", "build", "--include-query=false", "q")), &out); err != nil {
+		if err := json.Unmarshal([]byte(must(t, "", "build", "--set", "window.include_query=false", "q")), &out); err != nil {
 			t.Fatal(err)
 		}
 		same(t, begin, compacted(t, string(out.Messages)), want)

@@ -94,8 +94,7 @@ func TestRequestUsage(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{
 		{"query"}, {"--max-tokens", "5"}, {"--format", "generic"}, {"--items", "-"}, {"--query-file", "-"}, {"-o", "text"}, {"--explain"},
-		{"--tokenizer", "words"}, {"--model", "gpt-4o"}, {"--fit", "exact"}, {"--fill", "knapsack"}, {"--truncate", "sentence"},
-		{"--order", "chronological"}, {"--preset", "rag"},
+		{"--model", "gpt-4o"}, {"--set", "counting.tokenizer=words"}, {"--set", "window.fit=exact"},
 	} {
 		code, stdout, stderr := run(t, `{"query": "q"}`, append([]string{"build", "--request", "-"}, args...)...)
 		if code != codeUsage || stdout != "" || strings.Count(stderr, "\n") != 1 {
@@ -133,12 +132,12 @@ func TestItemsAndQueryFromFiles(t *testing.T) {
 		"query.txt":   "the query\n",
 	}))
 	for args, want := range map[string]string{
-		"--items list.json q":                         "=== CONTEXT ===\nfrom a list\n\n=== QUESTION ===\nq\n",
-		"--items object.json --query-file query.txt":  "=== CONTEXT ===\nfrom an object\n\n=== QUESTION ===\nthe query\n",
-		"--items - q":                                 "=== CONTEXT ===\nfrom stdin\n\n=== QUESTION ===\nq\n",
-		"--items list.json --format openai q":         "{\n  \"messages\": [\n    {\n      \"role\": \"user\",\n      \"content\": \"Relevant context:\\n\\nfrom a list\\n\\nq\"\n    }\n  ]\n}\n",
-		"--items list.json --max-tokens 2 --strict q": "=== QUESTION ===\nq\n",
-		"--items list.json --include-query=false q":   "=== CONTEXT ===\nfrom a list\n",
+		"--items list.json q":                                  "=== CONTEXT ===\nfrom a list\n\n=== QUESTION ===\nq\n",
+		"--items object.json --query-file query.txt":           "=== CONTEXT ===\nfrom an object\n\n=== QUESTION ===\nthe query\n",
+		"--items - q":                                          "=== CONTEXT ===\nfrom stdin\n\n=== QUESTION ===\nq\n",
+		"--items list.json --format openai q":                  "{\n  \"messages\": [\n    {\n      \"role\": \"user\",\n      \"content\": \"Relevant context:\\n\\nfrom a list\\n\\nq\"\n    }\n  ]\n}\n",
+		"--items list.json --max-tokens 2 --strict q":          "=== QUESTION ===\nq\n",
+		"--items list.json --set window.include_query=false q": "=== CONTEXT ===\nfrom a list\n",
 	} {
 		code, stdout, stderr := run(t, `[{"content": "from stdin", "source": "user"}]`, append([]string{"build"}, strings.Fields(args)...)...)
 		if code != codeOK || stdout != want {

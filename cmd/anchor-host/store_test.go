@@ -188,7 +188,7 @@ func TestFrames(t *testing.T) {
 	if got := column(t, must(t, "", "frames", "list", "--run", "r"), "SUMMARY"); !reflect.DeepEqual(got, []string{"make it fast", "one", "two", "three", "four"}) {
 		t.Errorf("log %v", got)
 	}
-	if got := column(t, must(t, "", "frames", "list", "--run", "r", "--from", "1", "--limit", "2"), "FRAME"); !reflect.DeepEqual(got, []string{"1", "2"}) {
+	if got := column(t, must(t, "", "frames", "list", "--run", "r", "--cursor", "1", "--limit", "2"), "FRAME"); !reflect.DeepEqual(got, []string{"1", "2"}) {
 		t.Errorf("part of the log %v", got)
 	}
 	if got := column(t, must(t, "", "frames", "window", "--run", "r"), "FRAME"); !reflect.DeepEqual(got, []string{"0", "3", "4"}) {
@@ -287,7 +287,7 @@ func TestStoreErrors(t *testing.T) {
 		{"bad phase", "[]", []string{"assemble", "--phase", "x"}, codeUsage, `flag --phase: unknown value "x" (want one of llm, synthesize) (see: anchor-host assemble --help)`},
 		{"bad budget", "[]", []string{"assemble", "--max-tokens", "0"}, codeUsage, `flag --max-tokens: want 1 or more, got 0 (see: anchor-host assemble --help)`},
 		{"bad output", "[]", []string{"assemble", "-o", "xml"}, codeUsage, `flag --output: want one of messages, json, got "xml" (see: anchor-host assemble --help)`},
-		{"over budget", `[{"role": "user", "content": "one two three"}]`, []string{"assemble", "--tokenizer", "words", "--max-tokens", "2", "--strict"}, codeDegraded,
+		{"over budget", `[{"role": "user", "content": "one two three"}]`, []string{"assemble", "--set", "counting.tokenizer=words", "--max-tokens", "2", "--strict"}, codeDegraded,
 			"degraded: the budget is exceeded (--strict)"},
 		{"no frames", "", []string{"frames", "window", "--run", "x"}, codeNotFound,
 			`run "x" of tenant "default": no frames: not found (push one with: anchor-host frames push)`},

@@ -33,7 +33,7 @@ type counting struct {
 
 func buildCounting(t *testing.T, args ...string) (c counting, stderr string) {
 	t.Helper()
-	code, stdout, stderr := run(t, "", append([]string{"build", "--output", "json", "--fit", "exact", "--max-tokens", "900"}, args...)...)
+	code, stdout, stderr := run(t, "", append([]string{"build", "--output", "json", "--set", "window.fit=exact", "--max-tokens", "900"}, args...)...)
 	if code != codeOK {
 		t.Fatalf("%v: code %d, %s", args, code, stderr)
 	}
@@ -59,15 +59,15 @@ func TestTokenizerFile(t *testing.T) {
 	if c := fromFile.Counting; !c.Exact || c.High < 5 || c.Low != c.High || c.Tokenizer != "tokenizer.json" || len(c.Vocabulary) != 64 || strings.Contains(stderr, "warning") {
 		t.Errorf("%+v, %s", fromFile, stderr)
 	}
-	fromFlag, _ := buildCounting(t, "--pipeline", "words", "--tokenizer", "file:model/tokenizer.json", "hello")
+	fromFlag, _ := buildCounting(t, "--pipeline", "words", "--set", "counting.tokenizer=file:model/tokenizer.json", "hello")
 	if fromFlag.Counting != fromFile.Counting {
 		t.Errorf("flag: %+v, file: %+v", fromFlag, fromFile)
 	}
-	code, stdout, stderr := run(t, "", "build", "--explain", "--format", "openai", "--model", "qwen3-32b", "--tokenizer", "file:model/tokenizer.json", "hello")
+	code, stdout, stderr := run(t, "", "build", "--explain", "--format", "openai", "--model", "qwen3-32b", "--set", "counting.tokenizer=file:model/tokenizer.json", "hello")
 	if code != codeOK || !strings.Contains(stdout, `"model": "qwen3-32b"`) || !strings.Contains(stdout+stderr, "tokenizer.json") || strings.Contains(stdout+stderr, "estimate") {
 		t.Errorf("a file for a model: code %d, %s%s", code, stdout, stderr)
 	}
-	if code, _, stderr := run(t, "", "build", "--model", "qwen3-32b", "--tokenizer", "words", "hello"); code != codeUsage || !strings.Contains(stderr, "--model and --tokenizer exclude") {
+	if code, _, stderr := run(t, "", "build", "--model", "qwen3-32b", "--set", "counting.tokenizer=words", "hello"); code != codeUsage || !strings.Contains(stderr, "--model and counting.tokenizer exclude") {
 		t.Errorf("a model and words: code %d, %s", code, stderr)
 	}
 	if words, _ := buildCounting(t, "--pipeline", "words", "hello"); words.Counting == fromFile.Counting {
@@ -77,7 +77,7 @@ func TestTokenizerFile(t *testing.T) {
 		t.Errorf("validate: code %d, %s", code, stderr)
 	}
 	for file, want := range map[string]string{"broken.json": `type "WordLevel"`, "bytes.json": "invalid character", "none.json": "no such file", ".": "not a file"} {
-		code, _, stderr := run(t, "", "build", "--tokenizer", "file:"+file, "hello")
+		code, _, stderr := run(t, "", "build", "--set", "counting.tokenizer=file:"+file, "hello")
 		if code == codeOK || !strings.Contains(stderr, "tokenizer.file") || !strings.Contains(stderr, want) {
 			t.Errorf("%s: code %d, %s", file, code, stderr)
 		}

@@ -34,7 +34,7 @@ func TestWaitsAreTold(t *testing.T) {
 		"anchor.yaml": fmt.Sprintf("embedders:\n  far: {http: {base_url: %q, model: m, timeout: 2s}}\ncollections: {docs: {embedder: far}}\n", server.URL),
 		"a.md":        "# Rail\n\nThe train departs at nine.\n",
 	})
-	pull := []string{"plugin", "pull", "oci://" + host + "/acme/p:1"}
+	pull := []string{"plugin", "save", "oci://" + host + "/acme/p:1"}
 	ingest := []string{"ingest", "a.md", "--collection", "docs"}
 	for _, each := range []struct {
 		after string

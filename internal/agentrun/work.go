@@ -212,7 +212,7 @@ func newPlan(before *frames.Plan, steps []string, by string, replan bool, seen *
 	case replan:
 		plan, err = before.NewRevision(creator(by), time.Time{})
 	case before != nil:
-		return nil, fmt.Errorf("plan: %w (there is one already: replan replaces it)", frames.ErrLifecycle)
+		return nil, fmt.Errorf("plan: %w (there is one already: replace it)", frames.ErrLifecycle)
 	default:
 		plan, err = frames.NewPlan(creator(by), time.Time{})
 	}

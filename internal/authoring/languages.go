@@ -40,7 +40,7 @@ func Lookup(language string) (*Toolchain, error) {
 		return nil, fmt.Errorf("language %q: %w (did you mean %q?)", language, ErrLanguage, name)
 	}
 	if strings.EqualFold(language, "python") {
-		return nil, fmt.Errorf("language %q: %w (no compiler makes the exports of a plugin from Python; anchor-host plugin pack takes a module of any other tool)", language, ErrLanguage)
+		return nil, fmt.Errorf("language %q: %w (no compiler makes the exports of a plugin from Python; anchor-host plugin build takes a module of any other tool)", language, ErrLanguage)
 	}
 	return nil, fmt.Errorf("language %q: %w%s", language, ErrLanguage, strict.Hint(language, Languages()))
 }

@@ -89,7 +89,7 @@ type Plugins struct {
 
 // Builds says what holds for all builds and assemblies.
 type Builds struct {
-	Records *Records `key:"records" doc:"Keeps a record of each build in the store, for builds list and builds show; {} takes the defaults. Builds never wait for it. Default: none."`
+	Records *Records `key:"records" doc:"Keeps a record of each build in the store, for builds list and explain; {} takes the defaults. Builds never wait for it. Default: none."`
 	Strict  bool     `key:"strict" default:"false" doc:"Refuse answers that lack something, with the reason degraded (status 503, exit code 8): a step was skipped, a list of results was cut, a message was left out, a collection is missing, a service gave no answer."`
 }
 

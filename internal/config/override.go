@@ -31,9 +31,7 @@ var Overrides = overrides()
 // flags are the flags that set a value.
 var flags = map[string]string{
 	"plugins.dir": "plugins", "plugins.cache_dir": "cache-dir", "timeout": "timeout", "telemetry.log_level": "log-level",
-	"window.max_tokens": "max-tokens", "counting.tokenizer": "tokenizer", "counting.model": "model", "window.fit": "fit", "window.fill": "fill",
-	"window.truncate": "truncate", "window.order": "order", "window.include_query": "include-query", "format": "format",
-	"window.budget.preset": "preset", "tenant": "tenant",
+	"window.max_tokens": "max-tokens", "counting.model": "model", "format": "format", "tenant": "tenant",
 	"store.path": "store", "store.synchronous": "synchronous", "memory.conversation.id": "conversation",
 	"server.listen": "listen", "server.admin_listen": "admin-listen",
 	"agent.max_tokens": "max-tokens", "agent.max_messages": "max-messages",

@@ -49,7 +49,7 @@ func TestAuthoringPlugins(t *testing.T) {
 				built := filepath.Join(out, "built.wasm")
 				runCommand(t, path, "clang", "--target=wasm32", "-O2", "-mbulk-memory", "-nostdlib", "-Wl,--no-entry",
 					"-I"+filepath.Join(root, "sdk", "pdk-c"), "-o", built, filepath.Join(dir, "keep.c"))
-				runCommand(t, path, command, "plugin", "pack", built, filepath.Join(dir, "plugin.yaml"), "-o", out+"/")
+				runCommand(t, path, command, "plugin", "build", built, filepath.Join(dir, "plugin.yaml"), "-o", out+"/")
 			} else {
 				runCommand(t, path, command, "plugin", "build", dir, "-o", out+"/")
 			}

@@ -181,7 +181,7 @@ func Read(ctx context.Context, name string, data []byte, base *config.Loaded) (*
 	c := req.over(*named)
 	var findings []config.Finding
 	if req.Counting.Tokenizer.File != "" {
-		findings = append(findings, config.Finding{Path: "counting.tokenizer", Message: "a request cannot name a file (name it in anchor.yaml, or with --tokenizer)"})
+		findings = append(findings, config.Finding{Path: "counting.tokenizer", Message: "a request cannot name a file (name it in anchor.yaml, or with --set)"})
 	}
 	for _, f := range c.Check() {
 		if at, _ := n.Find(f.Path); at != n {

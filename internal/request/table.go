@@ -18,6 +18,7 @@ const inRequest = "the request states it"
 // Why a setting has no flag.
 const (
 	inFile = "anchor.yaml and requests state it"
+	inSet  = "--set states it"
 	code   = "it is Go code"
 )
 
@@ -25,25 +26,26 @@ const (
 var Settings = []Setting{
 	{"", "", "query", inRequest, "it is the argument"},
 	{"", "query-file", "", inRequest, ""},
+	{"", "set", "", inRequest, ""},
 	{"Pipeline", "pipeline", "pipeline", inRequest, ""},
 	{"MaxTokens", "max-tokens", "window.max_tokens", inRequest, ""},
-	{"Tokenizer", "tokenizer", "counting.tokenizer", inRequest, ""},
+	{"Tokenizer", "", "counting.tokenizer", inRequest, inSet},
 	{"Model", "model", "counting.model", inRequest, ""},
-	{"Fit", "fit", "window.fit", inRequest, ""},
+	{"Fit", "", "window.fit", inRequest, inSet},
 	{"FitOptions", "", "window.message_overhead", inRequest, inFile},
 	{"", "", "window.priming", inRequest, inFile},
 	{"", "", "window.tools_text", inRequest, inFile},
 	{"", "", "window.cut_min_tokens", inRequest, inFile},
 	{"", "", "window.answer", inRequest, inFile},
-	{"Fill", "fill", "window.fill", inRequest, ""},
-	{"Truncate", "truncate", "window.truncate", inRequest, ""},
-	{"Order", "order", "window.order", inRequest, ""},
+	{"Fill", "", "window.fill", inRequest, inSet},
+	{"Truncate", "", "window.truncate", inRequest, inSet},
+	{"Order", "", "window.order", inRequest, inSet},
 	{"Tools", "", "window.tools", inRequest, inFile},
-	{"IncludeQuery", "include-query", "window.include_query", inRequest, ""},
+	{"IncludeQuery", "", "window.include_query", inRequest, inSet},
 	{"Format", "format", "format", inRequest, ""},
 	{"FormatOptions", "", "format_options", inRequest, inFile},
 	{"Formatter", "", "", inRequest, code},
-	{"Preset", "preset", "", inRequest, ""},
+	{"Preset", "", "", inRequest, inSet},
 	{"Budget", "", "window.budget", inRequest, inFile},
 	{"SystemPrompts", "", "window.system_prompts", inRequest, inFile},
 	{"Conversation", "conversation", "", "", ""},

@@ -53,7 +53,7 @@ func describe(ctx context.Context, client *registry.Client, ref registry.Referen
 	versions := sorted(tags)
 	if ref.Tag == "" {
 		if len(versions) == 0 {
-			return Plugin{}, fmt.Errorf("%s: has no tag that is a version, such as 1.2.0: %w (push one with: anchor-host plugin push)", ref, registry.ErrNotFound)
+			return Plugin{}, fmt.Errorf("%s: has no tag that is a version, such as 1.2.0: %w (push one with: anchor-host plugin publish)", ref, registry.ErrNotFound)
 		}
 		ref.Tag = versions[0]
 	}

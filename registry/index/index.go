@@ -91,7 +91,7 @@ func Read(text []byte) (*Index, error) {
 		return nil, err
 	}
 	if x.Plugins == nil {
-		return nil, fmt.Errorf("%w: has no plugins, want a list, such as [] (build it with: anchor-host plugin index build)", ErrInvalid)
+		return nil, fmt.Errorf("%w: has no plugins, want a list, such as [] (build it with: anchor-host plugin index)", ErrInvalid)
 	}
 	return x, x.Check()
 }
@@ -100,7 +100,7 @@ func (x *Index) checkVersion() error {
 	if x.Version == Version {
 		return nil
 	}
-	remedy := "build it with: anchor-host plugin index build"
+	remedy := "build it with: anchor-host plugin index"
 	if x.Version > Version {
 		remedy = "use a newer anchor-host"
 	}

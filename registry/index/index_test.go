@@ -67,7 +67,7 @@ func TestRefuses(t *testing.T) {
 		"a list":                {"[]", "want a JSON object"},
 		"an end too early":      {good[:len(good)/2], "EOF"},
 		"two documents":         {good + good, "something follows"},
-		"no version":            {`{"plugins": []}`, "plugin index build"},
+		"no version":            {`{"plugins": []}`, "plugin index"},
 		"a newer version":       {`{"version": 2, "plugins": []}`, "use a newer anchor-host"},
 		"another form":          {`{"version": 2, "plugins": {"bm25": {"reference": []}}}`, "use a newer anchor-host"},
 		"a member twice":        {`{"version": 1, "version": 1}`, "duplicate"},

@@ -64,7 +64,7 @@ func (v *visit) commands(r *anchor.BuildRecord) []command {
 			where += " --store " + shellWord(s.Text)
 		}
 	}
-	show := "anchor-host builds show " + shellWord(r.ID)
+	show := "anchor-host explain " + shellWord(r.ID)
 	out := []command{{"Show it on the command line", show + where}}
 	if v.content() && r.Detail.Request != nil {
 		again := " | anchor-host build --request -" + where

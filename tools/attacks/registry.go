@@ -375,7 +375,7 @@ func pullOnce(ctx context.Context, j job, name string) pulled {
 	if err == nil && name != "realm-nobody" {
 		err = os.WriteFile(filepath.Join(dir, ".docker", "config.json"), []byte(`{"auths":{"`+registryAt+`:5000":{"auth":"`+strings.TrimPrefix(login, "Basic ")+`"}}}`), 0o600)
 	}
-	args := []string{"plugin", "pull", "--plain-http", registryAt + ":5000", "oci://" + registryAt + ":5000/" + name + "/x:1.0.0"}
+	args := []string{"plugin", "save", "--file", filepath.Join(dir, "p.tar"), "--plain-http", registryAt + ":5000", "oci://" + registryAt + ":5000/" + name + "/x:1.0.0"}
 	limit := 3 * time.Minute
 	if j.N == 0 {
 		args, limit = append(args, "--timeout", askedTimeout.String()), 25*time.Second

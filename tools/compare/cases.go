@@ -44,7 +44,7 @@ func makeCase(n uint64, plugins bool) *randomCase {
 			c.args = append(c.args, "--items", "items.json")
 		}
 		if m.chance(30) {
-			c.args = append(c.args, "--preset", pick(m, "chat", "rag", "agent"))
+			c.args = append(c.args, "--set", "window.budget.preset="+pick(m, "chat", "rag", "agent"))
 		}
 		c.args = append(c.args, m.text(12))
 	default:

@@ -18,7 +18,7 @@ func TestHalfApplied(t *testing.T) {
 		for _, version := range []string{"1.0.0", "1.1.0"} {
 			of := strings.Replace(plugin, "keep-first", name, 1)
 			w.write("p.wasm", string(module(t, fmt.Sprintf(of, version), 0)))
-			w.ok("plugin", "push", "p.wasm", s.host+"/acme/"+name)
+			w.ok("plugin", "publish", "--unchecked", "--unsigned", "p.wasm", s.host+"/acme/"+name)
 		}
 	}
 	use := func(version string) {

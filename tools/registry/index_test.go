@@ -22,7 +22,7 @@ func TestIndex(t *testing.T) {
 				t.Helper()
 				for _, version := range []string{"1.0.0", "1.10.0", "1.9.0", "2.0.0-rc.1"} {
 					w.write("p.wasm", string(module(t, fmt.Sprintf("abi: 1\nname: %s\nversion: %s\noperations: {filter: {reads: [score]}}\n%s", name, version, more), 0)))
-					w.ok("plugin", "push", "p.wasm", "oci://"+s.host+"/acme/"+name)
+					w.ok("plugin", "publish", "--unchecked", "--unsigned", "p.wasm", "oci://"+s.host+"/acme/"+name)
 				}
 			}
 			push("keep-first", "description: Keeps what comes first.\nlicense: MIT\n")

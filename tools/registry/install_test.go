@@ -149,9 +149,12 @@ func teams(t *testing.T, s server) {
 	}
 	publish := func(manifest, version string, flags ...string) {
 		t.Helper()
+		if len(flags) == 0 {
+			flags = []string{"--unsigned"}
+		}
 		author.write("p.wasm", string(module(t, fmt.Sprintf(manifest, version), 0)))
 		for _, tag := range []string{version, "stable"} {
-			author.ok(append([]string{"plugin", "push", "--move", "p.wasm", repository + ":" + tag}, flags...)...)
+			author.ok(append([]string{"plugin", "publish", "--unchecked", "--move", "p.wasm", repository + ":" + tag}, flags...)...)
 		}
 	}
 	signed := []string{"--key", "acme.key"}
@@ -170,7 +173,7 @@ steps: [{name: keep, use: "%s:stable"}]
 	operator.ok("config", "validate")
 
 	publish(plugin, "1.1.0", signed...)
-	if out := operator.ok("plugin", "outdated"); !strings.Contains(out, "1.1.0") {
+	if out := operator.ok("plugin", "update", "--dry-run"); !strings.Contains(out, "1.1.0") {
 		t.Errorf("outdated: %s", out)
 	}
 	operator.ok("plugin", "install")
@@ -204,7 +207,7 @@ steps: [{name: keep, use: "%s:stable"}]
 	for _, name := range []string{"anchor.yaml", "anchor.lock", "plugins.tar"} {
 		apart.write(name, operator.read(name))
 	}
-	apart.ok("plugin", "load", "plugins.tar")
+	apart.ok("plugin", "install", "--from", "plugins.tar")
 	apart.ok("plugin", "install", "--frozen", "--offline")
 	apart.locked("1.1.0")
 }
@@ -215,7 +218,7 @@ func TestBeside(t *testing.T) {
 	w := newTeam(t, s)
 	for _, version := range []string{"1.0.0", "2.0.0"} {
 		w.write("p.wasm", string(module(t, fmt.Sprintf(plugin, version), 0)))
-		w.ok("plugin", "push", "p.wasm", s.host+"/acme/keep-first")
+		w.ok("plugin", "publish", "--unchecked", "--unsigned", "p.wasm", s.host+"/acme/keep-first")
 	}
 	w.write("anchor.yaml", "steps: [{name: a, use: keep-first}, {name: b, use: keep-first@2.0.0}]"+turn)
 	w.ok("plugin", "install", s.host+"/acme/keep-first:1.0.0")
@@ -238,7 +241,7 @@ func TestMirrorOfTheFile(t *testing.T) {
 	s := inProcess(t, true)
 	w := newTeam(t, s)
 	w.write("p.wasm", string(module(t, fmt.Sprintf(plugin, "1.0.0"), 0)))
-	w.ok("plugin", "push", "p.wasm", s.host+"/copies/acme/keep-first:1.0.0")
+	w.ok("plugin", "publish", "--unchecked", "--unsigned", "p.wasm", s.host+"/copies/acme/keep-first:1.0.0")
 	w.write("anchor.yaml", fmt.Sprintf("registries: {mirrors: {registry.invalid: [%s/copies]}}\nsteps: [{name: a, use: 'oci://registry.invalid/acme/keep-first:1.0.0'}]"+turn, s.host))
 	w.ok("plugin", "install")
 	w.locked("1.0.0")
@@ -249,7 +252,7 @@ func TestOwnFile(t *testing.T) {
 	s := inProcess(t, true)
 	w := newTeam(t, s)
 	w.write("p.wasm", string(module(t, fmt.Sprintf(plugin, "2.0.0"), 0)))
-	w.ok("plugin", "push", "p.wasm", s.host+"/acme/keep-first")
+	w.ok("plugin", "publish", "--unchecked", "--unsigned", "p.wasm", s.host+"/acme/keep-first")
 	if err := os.Mkdir(filepath.Join(w.dir, "plugins"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -352,7 +355,7 @@ func TestOffline(t *testing.T) {
 	w := newTeam(t, s)
 	w.write("p.wasm", string(module(t, fmt.Sprintf(plugin, "1.0.0"), 0)))
 	reference := "oci://" + s.host + "/acme/keep-first:1.0.0"
-	w.ok("plugin", "push", "p.wasm", reference)
+	w.ok("plugin", "publish", "--unchecked", "--unsigned", "p.wasm", reference)
 	w.write("anchor.yaml", fmt.Sprintf("steps: [{name: keep, use: %q}]"+turn, reference))
 	calls := filepath.Join(w.dir, "calls")
 	w.before = []string{trace, "-f", "-qq", "-e", "trace=socket,connect", "-e", "signal=none", "-o", calls}

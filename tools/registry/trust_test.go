@@ -209,7 +209,7 @@ func TestMovedTag(t *testing.T) {
 	tag("1.0.0")
 	x.operator.ok("plugin", "install")
 	x.author.write("p.wasm", string(module(t, fmt.Sprintf(plugin, "1.1.0"), 0)))
-	x.author.refused(1, "--move", "plugin", "push", "p.wasm", "oci://"+x.s.host+"/acme/keep-first:stable")
+	x.author.refused(1, "--move", "plugin", "publish", "--unchecked", "--unsigned", "p.wasm", "oci://"+x.s.host+"/acme/keep-first:stable")
 	tag("1.1.0")
 	if err := os.RemoveAll(filepath.Join(x.operator.dir, "plugins")); err != nil {
 		t.Fatal(err)
@@ -221,7 +221,7 @@ func TestMovedTag(t *testing.T) {
 	fresh.write("anchor.lock", x.operator.read("anchor.lock"))
 	fresh.ok("plugin", "install", "--frozen")
 	fresh.locked("1.0.0")
-	if out := fresh.ok("plugin", "outdated"); !strings.Contains(out, "1.1.0") {
+	if out := fresh.ok("plugin", "update", "--dry-run"); !strings.Contains(out, "1.1.0") {
 		t.Errorf("outdated: %s", out)
 	}
 }
@@ -326,7 +326,7 @@ func TestCosignTag(t *testing.T) {
 	for _, name := range []string{"anchor.yaml", "anchor.lock", "plugins.tar"} {
 		away.write(name, x.operator.read(name))
 	}
-	away.ok("plugin", "load", "plugins.tar")
+	away.ok("plugin", "install", "--from", "plugins.tar")
 	away.ok("plugin", "install", "--frozen", "--offline")
 	away.ok("plugin", "verify", "--offline", "oci://"+x.s.host+"/acme/keep-first:1.0.0")
 

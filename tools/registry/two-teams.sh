@@ -41,8 +41,8 @@ anchor-host plugin test build/keep-best.wasm >test.txt || { cat test.txt; exit 1
 anchor-host plugin publish --dry-run build/keep-best.wasm "$reference" --key ../acme.key
 anchor-host plugin sign build/keep-best.wasm --key ../acme.key
 anchor-host plugin verify build/keep-best.wasm --public-key ../acme.pub
-anchor-host plugin push build/keep-best.wasm "$reference" --key ../acme.key --readme README.md
-# To publish what is there already changes nothing: push and publish make the same artifact.
+anchor-host plugin publish --unchecked build/keep-best.wasm "$reference" --key ../acme.key
+# To publish what is there already changes nothing.
 anchor-host plugin publish build/keep-best.wasm "$reference" --key ../acme.key
 
 say "operator: trusts the author, and installs the plugin"
@@ -95,7 +95,7 @@ anchor-host plugin publish build/keep-best.wasm "$reference" --key ../acme.key
 
 say "operator: sees the update; it waits, and the old version runs"
 cd ../../operator
-anchor-host plugin outdated
+anchor-host plugin update --dry-run
 replace 'keep-best:0.1.0' 'keep-best:1.0.0' anchor.yaml
 refused 5 anchor-host plugin update
 git checkout --quiet anchor.yaml

@@ -44,7 +44,7 @@ const (
 )
 
 // pushAgain is the remedy for artifacts in another form.
-const pushAgain = `push the module with "anchor-host plugin push"`
+const pushAgain = `push the module with "anchor-host plugin publish"`
 
 // Image is what a manifest says of a plugin.
 type Image struct {

@@ -39,18 +39,6 @@ const (
 	CodeInterrupted = 130 // the user interrupted
 )
 
-// ExitHelp is the table in the help of the root command.
-const ExitHelp = `Exit codes:
-  0    ok
-  1    failure
-  2    wrong usage of the command line
-  3    invalid configuration, request, manifest or ABI
-  5    permission refused
-  6    not found
-  7    deadline or limit exceeded
-  8    degraded: the answer lacks something, and --strict or builds.strict refuses it
-  130  interrupted`
-
 // reasonCodes are the exit codes of machine-readable reasons. All other reasons have
 // CodeFailure.
 var reasonCodes = map[abi.Reason]int{

@@ -53,10 +53,13 @@ func ConfigFlag(cmd *cobra.Command) {
 // HostFlags adds the flags of every command that opens plugins.
 func HostFlags(cmd *cobra.Command) {
 	ConfigFlag(cmd)
-	cmd.Flags().String("plugins", "", "plugin folder")
+	PluginsFlag(cmd)
 	cmd.Flags().String("cache-dir", "", "folder of compiled plugins; off keeps none")
 	cmd.Flags().String("log-level", "", "lowest level of printed log lines: debug, info, warn, error")
 }
+
+// PluginsFlag adds --plugins.
+func PluginsFlag(cmd *cobra.Command) { cmd.Flags().String("plugins", "", "plugin folder") }
 
 // StoreFileFlag adds --store.
 func StoreFileFlag(cmd *cobra.Command) {

@@ -2,8 +2,49 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"strings"
+
+	"github.com/anchor-host/anchor-host/internal/config"
 )
+
+// maxText is the maximum length of a text on stdin. A text of this length fits into a record of
+// the store.
+const maxText = 8 << 20
+
+// Text returns a value of the command line, or the content of stdin if the value is "-". what names
+// it in errors.
+func (a *App) Text(value, what string) (string, error) {
+	if value != "-" {
+		return value, nil
+	}
+	data, err := io.ReadAll(io.LimitReader(a.In, maxText+1))
+	if err != nil {
+		return "", fmt.Errorf("read %s: %w", what, err)
+	}
+	if len(data) > maxText {
+		return "", fmt.Errorf("%w: stdin: the %s is longer than %d MiB", config.ErrInvalid, what, maxText>>20)
+	}
+	return strings.TrimRight(string(data), "\r\n"), nil
+}
+
+// ReadAll reads a file, or stdin for "-", of at most limit bytes, and returns its name for messages.
+func (a *App) ReadAll(path, what string, limit int) (name string, data []byte, err error) {
+	r, name, err := a.Open(path)
+	if err != nil {
+		return "", nil, fmt.Errorf("read %s: %w", what, err)
+	}
+	defer r.Close()
+	data, err = io.ReadAll(io.LimitReader(r, int64(limit)+1))
+	if err != nil {
+		return "", nil, fmt.Errorf("read %s: %w", what, err)
+	}
+	if len(data) > limit {
+		return "", nil, fmt.Errorf("%w: %s: larger than %d MiB", config.ErrInvalid, name, limit>>20)
+	}
+	return name, data, nil
+}
 
 // await returns the results of f, or context.Canceled as soon as the user interrupts. It
 // then abandons f: a system call that waits for a terminal or a named pipe cannot be

@@ -67,6 +67,9 @@ func (a *App) Override(cmd *cobra.Command, loaded *config.Loaded) error {
 			}
 		}
 	}
+	if err := overrideSet(cmd, loaded); err != nil {
+		return err
+	}
 	return loaded.CheckOverrides()
 }
 

@@ -28,6 +28,36 @@ func FormatFlagVar(cmd *cobra.Command, format *string, usage string, choices ...
 	_ = cmd.Flags().SetAnnotation(outputFlag, choicesOfFlag, choices) // fails only for an unknown flag
 }
 
+// NoFormat is for commands whose output has one form only.
+const NoFormat = ""
+
+// Command completes a command that prints a listing: it adds -o with the choices table, json and yaml,
+// or with the given ones, and prints what the work returns, unless it is empty.
+func (a *App) Command(cmd *cobra.Command, work func(cmd *cobra.Command, args []string) (Listing, error), formats ...string) *cobra.Command {
+	if formats == nil {
+		formats = []string{"table", "json", "yaml"}
+	}
+	if formats[0] != NoFormat {
+		FormatFlag(cmd, formats...)
+	}
+	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
+		l, err := work(cmd, args)
+		if err != nil || l.Empty() {
+			return err
+		}
+		return a.Print(Format(cmd), l)
+	})
+	return cmd
+}
+
+// Format is the form of the output of a command, "" if it has one only.
+func Format(cmd *cobra.Command) string {
+	if f := cmd.Flags().Lookup(outputFlag); f != nil {
+		return f.Value.String()
+	}
+	return NoFormat
+}
+
 // outputFlag is the flag for the form of the output. The annotation choicesOfFlag has its values.
 const outputFlag, choicesOfFlag = "output", "anchor-host choices"
 
@@ -50,15 +80,26 @@ type Listing struct {
 	Header []string
 	// Rows are the cells of the table.
 	Rows [][]string
+	// Text is printed in the place of a table, unless it is empty.
+	Text string
 	// Data is the value that -o json and -o yaml print.
 	Data any
 }
 
-// Print writes a listing as "table", "json" or "yaml".
+// Empty reports whether there is nothing to print.
+func (l *Listing) Empty() bool {
+	return l.Header == nil && l.Rows == nil && l.Text == "" && l.Data == nil
+}
+
+// Print writes a listing as "table" or "text", "json" or "yaml".
 func (a *App) Print(format string, l Listing) error {
 	var b bytes.Buffer
 	switch format {
-	case "table":
+	case "table", "text", NoFormat:
+		if l.Text != "" {
+			b.WriteString(l.Text)
+			break
+		}
 		Table(&b, l.Header, l.Rows)
 	case "json":
 		if err := WriteJSON(&b, l.Data); err != nil {

@@ -22,45 +22,15 @@ func Command(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "eval [flags] --corpus FILE --queries FILE --qrels FILE",
 		Short: "Measure what retrieval finds and what the budget cut loses",
-		Long: `Measure a configuration on a collection in the form of BEIR. Each query is built
-once. Its ranking after each step, and after the budget cut, is compared with
-judgements. The waterfall shows how each stage changed recall, nDCG and MRR.
-Metrics follow the definitions of trec_eval. Those named binary_* treat every
-relevant document alike.
+		Long: `Measure a configuration on a collection in the form of BEIR: corpus and queries as JSON
+Lines, judgements as lines of query id, document id and grade. Each query is built once,
+and its ranking after each step and after the budget cut is compared with the judgements.
 
-  corpus   JSON Lines: {"_id": "42", "title": "…", "text": "…"}
-  queries  JSON Lines: {"_id": "7", "text": "…"}
-  qrels    query id, document id and grade per line, separated by tabs, with or
-           without headings; relevant from grade 1
-
-Queries without relevant documents are left out and counted.
-
-The corpus file supplies the ids of the documents. It must contain every judged
-document. The configuration has to retrieve from the same corpus. With --mount
-INSTANCE a plugin instance finds the corpus in the read-only folder /docs (or
-/guest/path, with INSTANCE=/guest/path). The folder holds only this file and
-replaces what the configuration mounts there. With --compare, at least one of the
-two configurations must have the instance. With --corpus-items a first step named
-"items" gives every build the whole corpus, which must be small.
-
-Items are ranked in the order in which the window is filled: by priority, then by
-score. Among equal items the greater document id comes first, as in trec_eval;
-with --ties list equal items keep their order. Only items of the source retrieval
-count. The metadata key of --id-metadata names the document of an item. An item
-without this key is identified by its id, without the name of the plugin instance.
-
-With --compare the same queries are also built with a second configuration. For
-each metric the report then shows the difference with its 95 % bootstrap interval,
-the p-value of a paired randomisation test, and the numbers of queries with better
-and with worse results.
-
-With --tune nothing is built. Instead, numbers are sought for the retrievers of
-collections that steps name (k1, b, weight, neighbours, depth), and weights for
-the retrievers that a step merges. They are tuned on one half of the queries and
-measured on the other one, which a digest of each query's id chooses. The output
-has the keys to paste into anchor.yaml. The vectors of the queries are made once,
-those of documents never. The metric is the first of --metric at the first depth
-of --k; default: ndcg@10.`,
+The configuration has to retrieve from the same corpus: --mount gives the file to a
+plugin, --corpus-items all of it to every build. --compare builds with a second
+configuration too, and says which differences are significant. --tune builds nothing, and
+finds numbers and weights for retrievers instead. docs/operate.md says how items become
+documents, how ties count, and what --tune changes.`,
 		Example: `  anchor-host eval -c anchor.yaml --mount docs --corpus scifact/corpus.jsonl \
     --queries scifact/queries.jsonl --qrels scifact/qrels.tsv --html report.html
   anchor-host eval -c anchor.yaml --compare other.yaml --k 10 --metric ndcg,recall \

@@ -18,7 +18,6 @@ type evalFlags struct {
 	kinds, mounts               []string
 	limit, jobs, worst          int
 	idMetadata, idCut, idAfter  string
-	ties                        string
 	corpusItems, missing, alert bool
 	tune                        bool
 	// chosen means that --metric or --k was given.
@@ -44,7 +43,6 @@ func (f *evalFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.idCut, "id-cut", "", `end document ids at this text, such as "#" for chunks named guide.md#2`)
 	flags.StringVar(&f.idAfter, "id-after", "", `begin document ids behind this text, such as "#" for records named corpus.jsonl#42`)
 	flags.BoolVar(&f.tune, "tune", false, "find good numbers for retrievers of collections and for weights of merged retrievers")
-	flags.StringVar(&f.ties, "ties", "id", "order of equal scores: id (descending) or list")
 	flags.BoolVar(&f.missing, "allow-missing", false, "count judgements of documents and queries that do not exist")
 	flags.BoolVar(&f.alert, "strict", false, "exit with 8 when a step or another part was skipped for any query")
 	for _, name := range []string{"corpus", "queries", "qrels"} {
@@ -59,9 +57,6 @@ func (f *evalFlags) register(cmd *cobra.Command) {
 // check refuses values that no evaluation can have.
 func (f *evalFlags) check(cmd *cobra.Command) error {
 	f.chosen = cmd.Flags().Changed("metric") || cmd.Flags().Changed("k")
-	if f.ties != "id" && f.ties != "list" {
-		return cli.Usagef(cmd, "flag --ties: want id or list, got %q", f.ties)
-	}
 	for _, n := range []struct {
 		flag  string
 		value int
@@ -81,7 +76,7 @@ func (f *evalFlags) check(cmd *cobra.Command) error {
 func (f *evalFlags) options() anchor.EvaluateOptions {
 	o := anchor.EvaluateOptions{
 		CorpusItems: f.corpusItems, Limit: f.limit, AllowMissing: f.missing, Metrics: f.kinds, Depths: f.depths,
-		Concurrency: f.jobs, IDMetadata: f.idMetadata, IDCut: f.idCut, IDAfter: f.idAfter, ListTies: f.ties == "list",
+		Concurrency: f.jobs, IDMetadata: f.idMetadata, IDCut: f.idCut, IDAfter: f.idAfter,
 	}
 	if f.tune && !f.chosen {
 		o.Metrics, o.Depths = nil, nil

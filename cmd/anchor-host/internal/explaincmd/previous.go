@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/internal/builtdoc"
@@ -21,17 +20,9 @@ func ReadPrevious(a *cli.App, path string) (*promptcache.Snapshot, error) {
 	if path == "-" {
 		return nil, fmt.Errorf("%w: --previous needs a file (stdin is for the query and the request)", config.ErrInvalid)
 	}
-	r, name, err := a.Open(path)
+	name, data, err := a.ReadAll(path, "previous build", builtdoc.MaxBytes)
 	if err != nil {
-		return nil, fmt.Errorf("read previous build: %w", err)
-	}
-	defer r.Close()
-	data, err := io.ReadAll(io.LimitReader(r, builtdoc.MaxBytes+1))
-	if err != nil {
-		return nil, fmt.Errorf("read previous build %s: %w", name, err)
-	}
-	if len(data) > builtdoc.MaxBytes {
-		return nil, fmt.Errorf("%w: %s: larger than %d MiB", config.ErrInvalid, name, builtdoc.MaxBytes>>20)
+		return nil, err
 	}
 	var keys map[string]json.RawMessage
 	switch isDocument := json.Unmarshal(data, &keys) == nil; {

@@ -2,9 +2,9 @@
 package keyscmd
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,47 +21,40 @@ func Command(a *cli.App) *cobra.Command {
 		Use:   "keys",
 		Short: "Make, list, replace and revoke the API keys of serve",
 		Long: `Manage the file of API keys that server.keys in anchor.yaml names. A key belongs to
-a tenant and has scopes:
+a tenant and has scopes: build, memory:read, memory:write, collections,
+collections:write, admin and content. A client sends it as "Authorization: Bearer KEY"
+or as "x-api-key: KEY".
 
-  build          builds and their records, assemblies and evaluations
-  memory:read    reading facts, conversations and runs
-  memory:write   adding and deleting them, and deleting records of builds
-  collections    listing and searching collections, and listing their documents
-  collections:write
-                 adding and deleting documents, and the jobs that read them
-  admin          everything of the admin listener
-  content        seeing texts of other requests
-
-A client sends it as "Authorization: Bearer KEY" or as "x-api-key: KEY". The file has
-the SHA-256 of each secret, so a key is shown once: when it is made. serve notices a
-change of the file within two seconds. Limits of tenants are in the same file; see
-docs/operate-keys.md.`,
+The file has the SHA-256 of each secret, so a key is shown once: when it is made. serve
+notices a change of the file within two seconds. What each scope allows, and the limits
+of tenants, which are in the same file, are in docs/operate-keys.md.`,
 		Example: `  anchor-host keys add --tenant acme --scopes build,memory:read --expires 90d
   anchor-host keys list
   anchor-host keys rotate k3Yx8QmWz0Ab --overlap 1h
   anchor-host keys revoke k3Yx8QmWz0Ab`,
 	})
-	cmd.AddCommand(add(a), list(a), show(a), rotate(a), revoke(a))
+	cmd.AddCommand(add(a), list(a), rotate(a), revoke(a))
 	return cmd
 }
 
-// file adds --file and returns a function that finds the file of the keys.
-func file(a *cli.App, cmd *cobra.Command) func(cmd *cobra.Command) (string, error) {
+// command completes a command on the file of the keys: with --file, or the one of the configuration.
+func command(a *cli.App, cmd *cobra.Command, work func(cmd *cobra.Command, file string, args []string) (cli.Listing, error), formats ...string) *cobra.Command {
 	cli.ConfigFlag(cmd)
 	name := cmd.Flags().String("file", "", "file of the keys, YAML or .json (default: server.keys)")
-	return func(cmd *cobra.Command) (string, error) {
-		if *name != "" {
-			return *name, nil
+	return a.Command(cmd, func(cmd *cobra.Command, args []string) (l cli.Listing, err error) {
+		file := *name
+		if file == "" {
+			loaded, err := a.Load(cmd)
+			if err != nil {
+				return l, err
+			}
+			if loaded.Server.Keys == "" {
+				return l, cli.Usagef(cmd, "no file of keys (set server.keys in anchor.yaml, or name one with --file)")
+			}
+			file = loaded.Path(loaded.Server.Keys)
 		}
-		loaded, err := a.Load(cmd)
-		if err != nil {
-			return "", err
-		}
-		if loaded.Server.Keys == "" {
-			return "", cli.Usagef(cmd, "no file of keys (set server.keys in anchor.yaml, or name one with --file)")
-		}
-		return loaded.Path(loaded.Server.Keys), nil
-	}
+		return work(cmd, file, args)
+	}, formats...)
 }
 
 // made is a new key as it is printed.
@@ -82,17 +75,16 @@ func view(k keys.Key) shown {
 	return shown{k.State(time.Now()), k}
 }
 
-// printMade prints a new key.
-func printMade(a *cli.App, format string, token keys.Token, k keys.Key) error {
-	if format == "text" {
+// listMade prints a new key.
+func listMade(a *cli.App, cmd *cobra.Command, token keys.Token, k keys.Key) cli.Listing {
+	if cli.Format(cmd) == "text" {
 		a.Say("key %s of tenant %s: this is the only time that it is shown", k.ID, k.Tenant)
-		return a.Emit(bytes.NewBufferString(token.String() + "\n"))
 	}
-	return a.Print(format, cli.Listing{Data: made{token.String(), view(k)}})
+	return cli.Listing{Data: made{token.String(), view(k)}, Text: token.String() + "\n"}
 }
 
 func add(a *cli.App) *cobra.Command {
-	var tenant, expires, note, usd string
+	var tenant, expires, note string
 	var scopes, quotas []string
 	cmd := &cobra.Command{
 		Use:   "add --tenant NAME --scopes LIST [flags]",
@@ -101,18 +93,13 @@ func add(a *cli.App) *cobra.Command {
 made if there is none.
 
 --quota limits this key alone, in addition to the limits of its tenant. The names are
-those of the file: requests_per_second, concurrent_builds, fuel_per_minute,
-tokens_per_minute, model_calls_per_minute, usd_per_day, memory_records, memory_bytes and
-collection_bytes.
---usd-per-day is short for --quota usd_per_day=NUMBER: what models may cost from midnight
-to midnight in UTC, by the prices of telemetry.prices.`,
+those of the file, such as requests_per_second, concurrent_builds, tokens_per_minute and
+usd_per_day: what models may cost from midnight to midnight in UTC.`,
 		Example: `  anchor-host keys add --tenant acme --scopes build,memory:read --note "the web site"
-  anchor-host keys add --tenant acme --scopes build --expires 90d --quota requests_per_second=5
-  anchor-host keys add --tenant acme --scopes build --usd-per-day 2.50
+  anchor-host keys add --tenant acme --scopes build --expires 90d --quota usd_per_day=2.50
   KEY=$(anchor-host keys add --tenant acme --scopes build)`,
 		Args: cobra.NoArgs,
 	}
-	path := file(a, cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&tenant, "tenant", "", "tenant that owns what requests with this key read and write")
 	cli.SettingFlag(cmd, "tenant", "")
@@ -120,80 +107,68 @@ to midnight in UTC, by the prices of telemetry.prices.`,
 	flags.StringVar(&expires, "expires", "", "when the key ends: a time span such as 90d or 12h, or a time such as 2027-01-31T00:00:00Z (default: never)")
 	flags.StringVar(&note, "note", "", "holder and purpose of the key")
 	flags.StringArrayVar(&quotas, "quota", nil, "a limit of this key, such as requests_per_second=5; repeat it for more")
-	flags.StringVar(&usd, "usd-per-day", "", "what models may cost in a day with this key, in US dollars (default: no limit)")
-	format := cli.FormatFlag(cmd, "text", "json", "yaml")
-	cmd.RunE = a.Run(func(cmd *cobra.Command, _ []string) error {
-		if usd != "" {
-			quotas = append(quotas, "usd_per_day="+usd)
-		}
+	return command(a, cmd, func(cmd *cobra.Command, file string, _ []string) (l cli.Listing, err error) {
 		if tenant == "" || len(scopes) == 0 {
-			return cli.Usagef(cmd, "a key needs a tenant and scopes (--tenant NAME --scopes LIST)")
+			return l, cli.Usagef(cmd, "a key needs a tenant and scopes (--tenant NAME --scopes LIST)")
 		}
 		if err := keys.CheckScopes(scopes); err != nil {
-			return cli.Usagef(cmd, "flag --scopes: %v", err)
+			return l, cli.Usagef(cmd, "flag --scopes: %v", err)
 		}
 		now, token := time.Now().UTC().Truncate(time.Second), keys.NewToken()
 		k := keys.Key{ID: token.ID, SHA256: token.Digest(), Tenant: tenant, Scopes: scopes, Created: now, Note: note}
-		var err error
 		if k.Expires, err = moment(expires, now); err != nil {
-			return cli.Usagef(cmd, "flag --expires: %v", err)
+			return l, cli.Usagef(cmd, "flag --expires: %v", err)
 		}
 		if k.Quotas, err = limits(quotas); err != nil {
-			return cli.Usagef(cmd, "flag --quota or --usd-per-day: %v", err)
+			return l, cli.Usagef(cmd, "flag --quota: %v", err)
 		}
-		name, err := path(cmd)
-		if err != nil {
-			return err
-		}
-		err = keys.Edit(cmd.Context(), name, func(f *keys.File) error {
+		err = keys.Edit(cmd.Context(), file, func(f *keys.File) error {
 			f.Keys = append(f.Keys, k)
 			return nil
 		})
 		if err != nil {
-			return err
+			return l, err
 		}
-		return printMade(a, *format, token, k)
-	})
-	return cmd
+		return listMade(a, cmd, token, k), nil
+	}, "text", "json", "yaml")
 }
 
 func list(a *cli.App) *cobra.Command {
 	var tenant string
 	cmd := &cobra.Command{
-		Use:   "list [flags]",
+		Use:   "list [flags] [ID]...",
 		Short: "List the keys, without their secrets",
-		Long: `List the keys with their tenants, scopes, quotas, times and notes. STATE says whether a key is
-accepted now: active, expired or revoked.`,
+		Long: `List all keys, or those with these ids, with their tenants, scopes, quotas, times and
+notes. STATE says whether a key is accepted now: active, expired or revoked. Neither the
+secret of a key nor the digest of it is shown. The id is the middle part of a key.`,
 		Example: `  anchor-host keys list
-  anchor-host keys list --tenant acme -o json`,
-		Args: cobra.NoArgs,
+  anchor-host keys list --tenant acme -o json
+  anchor-host keys list k3Yx8QmWz0Ab`,
 	}
-	path := file(a, cmd)
 	cmd.Flags().StringVar(&tenant, "tenant", "", "only keys of this tenant")
 	cli.SettingFlag(cmd, "tenant", "")
-	format := cli.FormatFlag(cmd, "table", "json", "yaml")
-	cmd.RunE = a.Run(func(cmd *cobra.Command, _ []string) error {
-		name, err := path(cmd)
+	return command(a, cmd, func(_ *cobra.Command, file string, ids []string) (l cli.Listing, err error) {
+		f, err := keys.Read(file)
 		if err != nil {
-			return err
+			return l, err
 		}
-		f, err := keys.Read(name)
-		if err != nil {
-			return err
+		for _, id := range ids {
+			if f.Find(id) < 0 {
+				return l, unknown(id)
+			}
 		}
 		data := []shown{}
 		for _, k := range f.Keys {
-			if tenant == "" || k.Tenant == tenant {
+			if (tenant == "" || k.Tenant == tenant) && (len(ids) == 0 || slices.Contains(ids, k.ID)) {
 				data = append(data, view(k))
 			}
 		}
-		return a.Print(*format, listing(data, data))
+		return listing(data), nil
 	})
-	return cmd
 }
 
-func listing(rows []shown, data any) cli.Listing {
-	l := cli.Listing{Header: []string{"ID", "TENANT", "STATE", "SCOPES", "QUOTAS", "CREATED", "EXPIRES", "NOTE"}, Data: data}
+func listing(rows []shown) cli.Listing {
+	l := cli.Listing{Header: []string{"ID", "TENANT", "STATE", "SCOPES", "QUOTAS", "CREATED", "EXPIRES", "NOTE"}, Data: rows}
 	for _, k := range rows {
 		l.Rows = append(l.Rows, []string{k.ID, cli.OneCell(k.Tenant), k.State, strings.Join(k.Scopes, ","), quotasCell(&k.Quotas), when(k.Created), when(k.Expires), cli.Dash(cli.Excerpt(k.Note))})
 	}
@@ -216,36 +191,6 @@ func when(t time.Time) string {
 	return t.UTC().Format(time.RFC3339)
 }
 
-func show(a *cli.App) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "show [flags] ID",
-		Short: "Show a key with its quotas, without its secret",
-		Long: `Show a key with its quotas. Neither its secret nor the digest of it is shown. The id is
-the middle part of a key.`,
-		Example: `  anchor-host keys show k3Yx8QmWz0Ab -o json`,
-		Args:    cli.Exactly("ID"),
-	}
-	path := file(a, cmd)
-	format := cli.FormatFlag(cmd, "yaml", "json", "table")
-	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
-		name, err := path(cmd)
-		if err != nil {
-			return err
-		}
-		f, err := keys.Read(name)
-		if err != nil {
-			return err
-		}
-		i := f.Find(args[0])
-		if i < 0 {
-			return unknown(args[0])
-		}
-		k := view(f.Keys[i])
-		return a.Print(*format, listing([]shown{k}, k))
-	})
-	return cmd
-}
-
 func unknown(id string) error {
 	return fmt.Errorf("id %.60q: %w (see anchor-host keys list)", id, keys.ErrNotFound)
 }
@@ -259,28 +204,15 @@ explained. serve notices it within two seconds.`,
 		Example: `  anchor-host keys revoke k3Yx8QmWz0Ab`,
 		Args:    cobra.MinimumNArgs(1),
 	}
-	path := file(a, cmd)
-	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
-		name, err := path(cmd)
-		if err != nil {
-			return err
-		}
+	return command(a, cmd, func(cmd *cobra.Command, file string, args []string) (l cli.Listing, err error) {
 		now := time.Now().UTC().Truncate(time.Second)
-		err = change(cmd, name, args, func(f *keys.File, i int) {
+		err = change(cmd, file, args, func(f *keys.File, i int) {
 			if f.Keys[i].Revoked.IsZero() || f.Keys[i].Revoked.After(now) {
 				f.Keys[i].Revoked = now
 			}
 		})
-		if err != nil {
-			return err
-		}
-		var b bytes.Buffer
-		for _, id := range args {
-			fmt.Fprintf(&b, "revoked: %s\n", id)
-		}
-		return a.Emit(&b)
-	})
-	return cmd
+		return cli.Listing{Text: "revoked: " + strings.Join(args, "\nrevoked: ") + "\n"}, err
+	}, cli.NoFormat)
 }
 
 // change edits keys of a file that is there.
@@ -309,20 +241,14 @@ a key that has leaked instead.`,
   anchor-host keys rotate k3Yx8QmWz0Ab --overlap 1h -o json`,
 		Args: cli.Exactly("ID"),
 	}
-	path := file(a, cmd)
 	cmd.Flags().DurationVar(&overlap, "overlap", 24*time.Hour, "how long the old key is still accepted")
-	format := cli.FormatFlag(cmd, "text", "json", "yaml")
-	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
+	return command(a, cmd, func(cmd *cobra.Command, file string, args []string) (l cli.Listing, err error) {
 		if overlap < 0 {
-			return cli.Usagef(cmd, "flag --overlap: want a time span such as 1h, or 0s")
-		}
-		name, err := path(cmd)
-		if err != nil {
-			return err
+			return l, cli.Usagef(cmd, "flag --overlap: want a time span such as 1h, or 0s")
 		}
 		now, token := time.Now().UTC().Truncate(time.Second), keys.NewToken()
 		var k keys.Key
-		err = keys.Edit(cmd.Context(), name, func(f *keys.File) error {
+		err = keys.Edit(cmd.Context(), file, func(f *keys.File) error {
 			i := f.Find(args[0])
 			if i < 0 {
 				return unknown(args[0])
@@ -340,9 +266,8 @@ a key that has leaked instead.`,
 			return nil
 		})
 		if err != nil {
-			return err
+			return l, err
 		}
-		return printMade(a, *format, token, k)
-	})
-	return cmd
+		return listMade(a, cmd, token, k), nil
+	}, "text", "json", "yaml")
 }

@@ -16,29 +16,32 @@ import (
 func buildCommand(a *cli.App) *cobra.Command {
 	var o authoring.BuildOptions
 	cmd := &cobra.Command{
-		Use:   "build [flags] [FOLDER]",
+		Use:   "build [flags] [FOLDER | MODULE [MANIFEST]]",
 		Short: "Build a plugin project into one .wasm",
-		Long: `Build the plugin project in FOLDER with the toolchain of its language. The default
-is the current folder. The command embeds plugin.yaml in the module and checks the
-result as a host does before it loads the plugin. Only the module has to be
-shipped.
+		Long: `Build the plugin project in FOLDER (default: here) with the toolchain of its language,
+embed plugin.yaml in the module, and check the result as a host does before it loads the
+plugin. The source files decide the language, or a line "# language: tinygo" in
+plugin.yaml, or --lang; docs/languages lists them.
 
-The source files decide the language: go.mod or main.go (Go), Cargo.toml (Rust),
-plugin.c, plugin.cpp, plugin.zig, plugin.ts (AssemblyScript), plugin.js, plugin.wat. A line
-"# language: tinygo" in plugin.yaml, or --lang, selects a different language.`,
+For a MODULE that another tool has built, only the manifest is embedded, and the result
+checked: MANIFEST, or plugin.yaml beside it. The module must export what the manifest
+declares (abi/ABI.md).`,
 		Example: `  anchor-host plugin build keep-best
   anchor-host plugin build -v --lang tinygo -o plugins/keep-best.wasm keep-best
-  anchor-host plugin build --timeout 1h keep-best      # a first build fetches many libraries`,
-		Args: cobra.MaximumNArgs(1),
+  anchor-host plugin build target/wasm32-unknown-unknown/release/short.wasm plugin.yaml -o build/`,
+		Args: cobra.MaximumNArgs(2),
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&o.Output, "output", "o", "", "file or folder for the module (default: build/<name>.wasm in the project)")
+	flags.StringVarP(&o.Output, "output", "o", "", "file or folder for the module (default: build/<name>.wasm in the project, or <name>.wasm beside MODULE)")
 	flags.StringVar(&o.Language, "lang", "", "language: "+strings.Join(authoring.Languages(), ", "))
 	flags.BoolVar(&o.KeepManifest, "keep-manifest-file", false, "also write plugin.yaml next to the module")
 	flags.BoolVar(&o.Debug, "debug", false, "keep the names of functions and the lines of source, for call stacks (without effect in JavaScript, whose errors name the lines of the script)")
 	flags.DurationVar(&o.Timeout, "timeout", authoring.DefaultBuildTimeout, "how long each command of the toolchain may take")
 	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "show the commands and their output")
 	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 && (len(args) == 2 || strings.HasSuffix(args[0], ".wasm")) {
+			return pack(a, cmd, o.Output, args)
+		}
 		if len(args) == 1 {
 			o.Dir = args[0]
 		}

@@ -47,32 +47,15 @@ func callCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "call [flags] FILE|FOLDER FUNCTION",
 		Short: "Call one function of a module",
-		Long: `Call one exported function of an Extism or ABI 1 module with the given input, and
-write its output to stdout unchanged. FOLDER is a folder with a module. Without
-FUNCTION it names those that can be called. Errors and
-log lines of the module and the stack of a trap go to stderr. The module has only
-the permissions that flags allow.
+		Long: `Call one exported function of an Extism or ABI 1 module, or of the module in FOLDER, and
+write its output to stdout unchanged. Log lines and the stack of a trap go to stderr.
+Without FUNCTION it names those that can be called. The module has only the permissions
+that flags allow.
 
-The input of an operation of ABI 1 is the document of its JSON lane. As in a build,
-the plugin receives only the columns that its manifest reads, and the answer is
-checked. Misspelt members are refused. --unchecked sends the input as it is, and
-checks nothing.
-
---set KEY=VALUE sets a setting wherever the schemas of the plugin have the key, as in
-plugin test. Modules of other hosts have no settings: there it is short for --config.
-
---request FILE sends the request of a case in the form of the files in tests, such as
-those that plugin test --keep and --record write. Its settings, configuration, HTTP
-responses and stored values hold, no HTTP request is sent, clock and random numbers
-are fixed, and the answer is compared with the expected one.
-
---record DIR saves the call in DIR as such a case: the request, the answer and all that
-the plugin asked the host for. Secrets have asterisks in their place: values that
---config takes from ${env:NAME} or ${file:NAME}, settings with writeOnly, and headers
-and parameters such as Authorization and api_key.
-
-With --repeat the same instance is called several times and keeps its state. A
-line break follows each output.`,
+The input of an operation of ABI 1 is the document of its JSON lane, which is checked as
+in a build unless --unchecked is given. --record saves the call as a case of "plugin
+test", without secrets, and --request repeats such a case. With --repeat the same
+instance is called several times and keeps its state.`,
 		Example: `  anchor-host plugin call count_vowels.wasm count_vowels --input "hello"
   anchor-host plugin call fetch.wasm get --allow-host api.example.com --set key=1
   anchor-host plugin call fetch.wasm get --allow-host http://localhost:8080 --allow-method GET

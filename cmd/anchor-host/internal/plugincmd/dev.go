@@ -36,17 +36,12 @@ func devCommand(a *cli.App) *cobra.Command {
 		Use:   "dev [flags] [FOLDER]",
 		Short: "Build and test a plugin whenever its files change",
 		Long: `Watch the plugin project in FOLDER, by default the current folder. After each change
-build it, test it as "plugin test --short" does, and measure what a call costs.
-The first verdict is printed in full, later ones only as far as they differ: new
-failures, what is fixed, warnings, and a size or a cost that is another one.
+build it, test it as "plugin test --short" does, and measure what a call costs. The first
+verdict is printed in full, later ones only as far as they differ. Rust and
+AssemblyScript are built without optimizations into build/dev, unless --release is given.
 
-Plugins in Rust and AssemblyScript are built in a quick way, which leaves out
-optimizations, into the folder build/dev. --release builds as "plugin build" does.
-
-Files are compared by size and time. Folders such as build, target and
-node_modules are not watched. Ctrl-C ends the command.
-
-With -o json each round is one line of JSON.`,
+Files are compared by size and time. Folders such as build, target and node_modules are
+not watched. With -o json each round is one line of JSON.`,
 		Example: `  anchor-host plugin dev keep-best
   anchor-host plugin dev --once -o json keep-best`,
 		Args: cobra.MaximumNArgs(1),

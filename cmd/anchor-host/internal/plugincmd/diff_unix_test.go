@@ -87,12 +87,12 @@ func TestPluginDiffOfReferences(t *testing.T) {
 	r, repository := clitest.NewRegistry(t)
 	before, after := clitest.Quiet(t, "1.0.0", ""), clitest.Quiet(t, "1.1.0", clitest.OneMore)
 	extism := filepath.Join(clitest.FixtureDir, "extism-imports-old/plugin.wasm")
-	code, _, stderr := run(t, "", "plugin", "push", before, repository, "-o", "xml")
+	code, _, stderr := run(t, "", "plugin", "publish", "--unchecked", "--unsigned", before, repository, "-o", "xml")
 	if code != cli.CodeUsage || r.Len() > 0 {
-		t.Errorf("push -o xml: code %d, %d parts, %s", code, r.Len(), stderr)
+		t.Errorf("publish -o xml: code %d, %d parts, %s", code, r.Len(), stderr)
 	}
 	for _, file := range []string{before, after} {
-		if code, _, stderr := run(t, "", "plugin", "push", file, repository); code != cli.CodeOK {
+		if code, _, stderr := run(t, "", "plugin", "publish", "--unchecked", "--unsigned", file, repository); code != cli.CodeOK {
 			t.Fatal(stderr)
 		}
 	}

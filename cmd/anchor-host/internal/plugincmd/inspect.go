@@ -44,7 +44,8 @@ said what anchor.lock says of it.`,
 	var readme, changelog bool
 	cmd.Flags().BoolVar(&readme, "readme", false, "show only the README that the module holds")
 	cmd.Flags().BoolVar(&changelog, "changelog", false, "show only the changelog that the module holds")
-	cli.HostFlags(cmd)
+	cli.ConfigFlag(cmd)
+	cli.PluginsFlag(cmd)
 	format := cli.FormatFlag(cmd, "text", "json", "yaml")
 	cmd.MarkFlagsMutuallyExclusive("readme", "changelog", "output")
 	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {

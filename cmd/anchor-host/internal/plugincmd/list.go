@@ -40,27 +40,26 @@ why, also if anchor.lock or trust of the configuration refuses it. No plugin is 
   anchor-host plugin list -o json`,
 		Args: cobra.NoArgs,
 	}
-	cli.HostFlags(cmd)
-	format := cli.FormatFlag(cmd, "table", "json", "yaml")
-	cmd.RunE = a.Run(func(cmd *cobra.Command, _ []string) error {
+	cli.ConfigFlag(cmd)
+	cli.PluginsFlag(cmd)
+	return a.Command(cmd, func(cmd *cobra.Command, _ []string) (l cli.Listing, err error) {
 		loaded, err := a.Load(cmd)
 		if err != nil {
-			return err
+			return l, err
 		}
 		entries, err := spec.Reader{CacheDir: loaded.CachePath()}.ReadDir(loaded.PluginDir())
 		if err != nil {
-			return assemble.FolderError(loaded.PluginDir(), assemble.Guard(loaded), err)
+			return l, assemble.FolderError(loaded.PluginDir(), assemble.Guard(loaded), err)
 		}
 		notes, err := assemble.Guard(loaded).Hold(entries)
 		if err != nil {
-			return err
+			return l, err
 		}
 		for _, note := range notes {
 			a.Say("note: %s", note)
 		}
-		return a.Print(*format, pluginListing(entries))
+		return pluginListing(entries), nil
 	})
-	return cmd
 }
 
 func pluginListing(entries []spec.Entry) cli.Listing {

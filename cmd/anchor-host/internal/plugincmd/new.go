@@ -18,18 +18,15 @@ func newCommand(a *cli.App) *cobra.Command {
 		Use:   "new [flags] NAME",
 		Short: "Write a plugin project that builds as it is",
 		Long: `Create a project with the source of a plugin, its plugin.yaml, a README and a copy
-of the helper library, so that building it needs no unpublished package. The
-project builds and passes "plugin test" without changes. A folder that is not
-empty is refused.
-
-` + kindsHelp(),
+of the helper library, so that building it needs no unpublished package. The project
+builds and passes "plugin test" without changes. A folder that is not empty is refused.`,
 		Example: `  anchor-host plugin new keep-best --lang go --kind filter
   anchor-host plugin new by-words --lang rust --kind rerank --dir plugins/by-words`,
 		Args: cli.Exactly("NAME"),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&p.Language, "lang", "go", "language: "+strings.Join(authoring.Languages(), ", "))
-	flags.StringVar(&p.Kind, "kind", "filter", "operation that the plugin offers")
+	flags.StringVar(&p.Kind, "kind", "filter", "operation that the plugin offers; docs/authoring.md lists those of each language")
 	flags.StringVar(&p.Dir, "dir", "", "folder to write (default: NAME)")
 	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
 		p.Name = args[0]
@@ -50,26 +47,4 @@ empty is refused.
 		return err
 	})
 	return cmd
-}
-
-// kindsHelp lists the kinds, once for all languages that have the same.
-func kindsHelp() string {
-	languages := map[string][]string{}
-	var lists []string
-	for _, language := range authoring.Languages() {
-		kinds, err := authoring.Kinds(language)
-		if err != nil {
-			continue // the language has no templates
-		}
-		list := strings.Join(kinds, "\n  ")
-		if languages[list] == nil {
-			lists = append(lists, list)
-		}
-		languages[list] = append(languages[list], language)
-	}
-	var b strings.Builder
-	for _, list := range lists {
-		fmt.Fprintf(&b, "Kinds in %s:\n  %s\n", strings.Join(languages[list], ", "), list)
-	}
-	return strings.TrimSuffix(b.String(), "\n")
 }

@@ -25,7 +25,7 @@ func TestPluginPack(t *testing.T) {
 		"other.yaml": strings.Replace(manifest, "0.1.0", "0.2.0", 1),
 	})
 	t.Chdir(dir)
-	out := must(t, "", "plugin", "pack", "out.wasm")
+	out := must(t, "", "plugin", "build", "out.wasm")
 	if !strings.Contains(out, "first 0.1.0") || !strings.Contains(out, "first.wasm") {
 		t.Error(out)
 	}
@@ -33,7 +33,7 @@ func TestPluginPack(t *testing.T) {
 	if err := os.Mkdir("folder", 0o755); err != nil {
 		t.Fatal(err)
 	}
-	must(t, "", "plugin", "pack", "out.wasm", "plugin.yaml", "-o", "folder")
+	must(t, "", "plugin", "build", "out.wasm", "plugin.yaml", "-o", "folder")
 	a, err := os.ReadFile("first.wasm")
 	if err != nil {
 		t.Fatal(err)
@@ -58,7 +58,7 @@ func TestPluginPack(t *testing.T) {
 		{"empty.wasm", cli.CodeInvalid, "empty.wasm"},
 		{"component.wasm", cli.CodeInvalid, "component"},
 	} {
-		code, _, stderr := run(t, "", append([]string{"plugin", "pack"}, strings.Fields(c.args)...)...)
+		code, _, stderr := run(t, "", append([]string{"plugin", "build"}, strings.Fields(c.args)...)...)
 		if code != c.code || !strings.Contains(stderr, c.want) {
 			t.Errorf("%s: %d %s", c.args, code, stderr)
 		}

@@ -20,7 +20,7 @@ plugin.wasm, or a file <name>.wasm, in the plugin folder.`,
   anchor-host plugin inspect bm25-retriever`,
 	})
 	cmd.AddCommand(
-		newCommand(a), buildCommand(a), packCommand(a), devCommand(a), publishCommand(a), diffCommand(a),
+		newCommand(a), buildCommand(a), devCommand(a), publishCommand(a), diffCommand(a),
 		listCommand(a), inspectCommand(a), callCommand(a), testCommand(a), benchCommand(a), schemaCommand(a), typesCommand(a),
 	)
 	return cmd

@@ -27,9 +27,11 @@ import (
 type publishFlags struct {
 	testFlags
 	dryRun, unsigned bool
-	project          string
-	registry         openregistry.Flags
-	key              cli.KeyFlags
+	// unchecked leaves out what takes time or asks the registry, move moves a tag.
+	unchecked, move bool
+	project         string
+	registry        openregistry.Flags
+	key             cli.KeyFlags
 	// source and revision are as in registry.PackOptions. sbom is the name of a file.
 	source, revision, sbom string
 }
@@ -39,24 +41,15 @@ func publishCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "publish [flags] FILE|FOLDER [oci://REFERENCE]",
 		Short: "Check a plugin, sign it and push it to a registry",
-		Long: `Check whether a plugin can be published, sign it and push it. If a check fails,
-nothing is pushed, all findings are listed, and the exit code is 1. --dry-run only
-checks; without REFERENCE it asks no registry. The tag of REFERENCE is the version in
-the manifest; you can leave it out.
+		Long: `Check a plugin, sign it and push it. If a check fails, nothing is pushed, all findings
+are listed, and the exit code is 1. The checks are: key, manifest, size, readme,
+conformance (plugin test --short with your cases), reproducible (a second build gives the
+same module), tag (it is the version of the manifest, and free) and version (raised
+enough since the one before; docs/distribute.md). --dry-run only checks, --unchecked
+leaves out readme, conformance, reproducible and version, --move moves a tag.
 
-  key           the secret key can be read
-  manifest      the module holds a valid manifest, with a semantic version
-  size          an operator can install it with the default limits
-  readme        the module holds a README (plugin build packs README.md)
-  conformance   plugin test --short passes, with your cases
-  reproducible  a second build of the project gives the same module
-  tag           no other artifact has the tag
-  version       the version is raised enough since the one before: a permission
-                more or an operation less is a major version, for 0.x a minor one
-
-The signature, the report of plugin test (your cases without their names) and the file
-of --sbom are attached to the plugin, where everybody who may pull it reads them. The
-credentials for the registry are those of Docker.`,
+The signature, the report of plugin test and the file of --sbom are attached, where
+everybody who may pull the plugin reads them. The credentials are those of Docker.`,
 		Example: `  anchor-host plugin publish --dry-run build/keep-best.wasm
   anchor-host plugin publish --dry-run build/keep-best.wasm oci://ghcr.io/acme/keep-best
   anchor-host plugin publish build/keep-best.wasm oci://ghcr.io/acme/keep-best --key anchor.key`,
@@ -69,6 +62,8 @@ credentials for the registry are those of Docker.`,
 	flags.StringVar(&f.source, "source", "", "address of the source code")
 	flags.StringVar(&f.revision, "revision", "", "revision of the source code")
 	flags.StringVar(&f.sbom, "sbom", "", "attach this software bill of materials: SPDX in JSON")
+	flags.BoolVar(&f.unchecked, "unchecked", false, "check only the key, the manifest, the size and the tag")
+	flags.BoolVar(&f.move, "move", false, "let a tag be another word than the version, and name this plugin from now on")
 	flags.BoolVar(&f.unsigned, "unsigned", false, "push without a signature")
 	f.registry.AddOnline(cmd)
 	flags.StringVar(&f.project, "project", "", "folder with the project, to build it again (default: the one of plugin.yaml beside or above FILE)")
@@ -229,7 +224,7 @@ func (p *publication) push(ctx context.Context) error {
 		p.report.Signer = p.key.Public().ID
 	}
 	p.tests.progress.Start(fmt.Sprintf("pushing %s", p.ref))
-	pushed, err := p.client.Push(ctx, *p.ref, p.artifact, registry.PushOptions{})
+	pushed, err := p.client.Push(ctx, *p.ref, p.artifact, registry.PushOptions{Move: p.flags.move})
 	if err != nil {
 		return err
 	}

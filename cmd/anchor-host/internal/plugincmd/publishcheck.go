@@ -31,21 +31,25 @@ func (p *publication) check(cmd *cobra.Command) {
 		check func() (verdict, detail string)
 		// needs says that the check is about a valid plugin, or also about a registry.
 		plugin, registry bool
+		// slow says that --unchecked leaves it out.
+		slow bool
 	}{
-		{"key", p.checkKey, false, false}, // first, because it may ask for a password
-		{"manifest", p.checkManifest, false, false},
-		{"size", p.checkSize, false, false},
-		{"readme", p.checkReadme, true, false},
-		{"conformance", func() (string, string) { return p.checkConformance(cmd) }, true, false},
-		{"reproducible", func() (string, string) { return p.checkReproducible(ctx) }, true, false},
-		{"tag", func() (string, string) { return p.checkTag(ctx) }, true, true},
-		{"version", func() (string, string) { return p.checkVersion(ctx) }, true, true},
+		{"key", p.checkKey, false, false, false}, // first, because it may ask for a password
+		{"manifest", p.checkManifest, false, false, false},
+		{"size", p.checkSize, false, false, false},
+		{"readme", p.checkReadme, true, false, true},
+		{"conformance", func() (string, string) { return p.checkConformance(cmd) }, true, false, true},
+		{"reproducible", func() (string, string) { return p.checkReproducible(ctx) }, true, false, true},
+		{"tag", func() (string, string) { return p.checkTag(ctx) }, true, true, false},
+		{"version", func() (string, string) { return p.checkVersion(ctx) }, true, true, true},
 	} {
 		if ctx.Err() != nil {
 			return
 		}
 		out := finding{Check: c.name, Verdict: verdictSkip}
 		switch {
+		case c.slow && p.flags.unchecked:
+			continue
 		case c.plugin && p.spec == nil:
 			out.Detail = "see manifest"
 		case c.registry && p.client == nil:
@@ -68,7 +72,7 @@ func (p *publication) checkManifest() (verdict, detail string) {
 		return failed(err)
 	}
 	if s.Manifest == nil {
-		return verdictFail, fmt.Sprintf("the module has no manifest, and so no name and no version (write plugin.yaml, and put it into the module with plugin build or plugin pack; it exports no %q)", abi.Marker)
+		return verdictFail, fmt.Sprintf("the module has no manifest, and so no name and no version (write plugin.yaml, and put it into the module with plugin build; it exports no %q)", abi.Marker)
 	}
 	if p.artifact, err = registry.Pack(p.module, registry.PackOptions{Source: p.flags.source, Revision: p.flags.revision}); err != nil {
 		return failed(err)
@@ -190,8 +194,8 @@ func (p *publication) checkTag(ctx context.Context) (verdict, detail string) {
 	version := p.spec.Manifest.Version
 	p.ref.Tag = cmp.Or(p.ref.Tag, version)
 	p.report.Reference = p.ref.String()
-	if p.ref.Tag != version {
-		return verdictFail, fmt.Sprintf("the tag is %s, the version in the manifest %s (leave out the tag, or raise the version; a tag that moves is moved after this: anchor-host plugin push %s %s --move --key KEY)", p.ref.Tag, version, p.file, p.ref)
+	if p.ref.Tag != version && !p.flags.move {
+		return verdictFail, fmt.Sprintf("the tag is %s, the version in the manifest %s (leave out the tag, or raise the version; --move publishes under a tag that moves)", p.ref.Tag, version)
 	}
 	found, err := p.client.Resolve(ctx, *p.ref)
 	switch {
@@ -201,6 +205,8 @@ func (p *publication) checkTag(ctx context.Context) (verdict, detail string) {
 		return verdictSkip, p.untold()
 	case err != nil:
 		return failed(err)
+	case found.Digest != p.artifact.Digest && p.flags.move:
+		return verdictPass, fmt.Sprintf("%s moves here from %s", p.ref.Tag, shortDigest(found.Digest))
 	case found.Digest != p.artifact.Digest:
 		return verdictFail, fmt.Sprintf("%s names another artifact already, %s (raise the version in plugin.yaml)", p.ref.Tag, shortDigest(found.Digest))
 	}

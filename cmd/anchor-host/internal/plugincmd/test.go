@@ -42,56 +42,15 @@ func testCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "test [flags] FILE|FOLDER...",
 		Short: "Test whether plugins keep to the contract",
-		Long: `Test whether a plugin follows the plugin contract (abi/ABI.md). The command calls
-every operation in both lanes, with ordinary and uncommon requests. Each case
-checks one rule of the contract. The exit code is 0 if no case failed, otherwise
-1. Several plugins are shown in one table with a line for each.
+		Long: `Test whether plugins follow the contract (abi/ABI.md): every operation is called in both
+lanes, with ordinary and uncommon requests. The exit code is 1 if a case failed.
 
-The plugin has only the permissions that flags allow. Clock and random numbers are
-fixed. --set KEY=VALUE sets a setting wherever the schemas of the plugin have the
-key. OPERATION.KEY=VALUE sets it for one operation; the operation init stands for
-the settings of the instance. VALUE is JSON, or else text.
-
-You can add cases of your own as *.json files in the folder tests next to
-plugin.yaml. A file holds one case or a list of cases, which run in both lanes.
-
-  {"name": "drops what is low", "operation": "filter", "settings": {"min": 0.5},
-   "query": "q", "items": ["text", {"content": "more", "score": 0.7}],
-   "expect": {"keep": [1]}}
-
-A case has either query, items, top_k and tokens_left, or a whole request document
-as request. expect can have keep and order (row numbers), scores and texts (of the
-final list), items (the new ones), no_change (true), output (the answer; members
-that you leave out are not compared) and error (a part of the message). The file
-tests/settings.json holds settings for all cases, by operation: {"init": {…},
-"filter": {…}}.
-
-No HTTP request is sent. The file tests/http.json lists the responses that the
-plugin gets, in all cases. A case that has a list of its own, http, expects these
-requests and no others. Requests without a response in a list get none.
-
-  [{"request": {"url": "https://api.example.com/search?*"},
-    "response": {"body": {"hits": []}}},
-   {"request": {"method": "POST", "url": "https://api.example.com/slow"},
-    "response": {"error": "timeout"}}]
-
-A request can also have headers and a body, a response a status and headers. With
---live the requests are sent, to the servers that --allow-host allows, and no case
-may have a list. The cases that make thousands of calls are left out.
-
-No service is asked either. A case can list what the plugin asks embed, search and llm
-for, with the answers; without a list the answers are made up and always the same:
-
-  "services": [{"service": "llm", "request": {"model": "small"},
-                "answer": {"text": "yes"}}]
-
-plugin call --record and build --record write such cases. Those of other plugins in the
-same folder are left out (plugin names whose a case is). They also have config (what
-config_get returns), kv (the key-value store before the call; expect.stored is what it
-holds afterwards), tokens (numbers of tokens) and log (not compared). *** stands for a
-secret, and in headers and bodies for any characters. After a wanted change --update
-rewrites what cases expect; a call that fails is not rewritten. The request of each
-failed case is written to a file, and the report has the command that repeats it.`,
+Cases of your own are *.json files in the folder tests next to plugin.yaml, such as those
+that --record of plugin call and of build writes; docs/authoring.md describes them.
+--update rewrites what they expect. The plugin has only the permissions that flags
+allow, clock and random numbers are fixed, and nothing is asked of servers and services:
+the cases hold their answers. With --live the requests are sent. --set KEY=VALUE sets a
+setting, OPERATION.KEY=VALUE only for one operation, or for init.`,
 		Example: `  anchor-host plugin test build/plugins/score-filter
   anchor-host plugin test ./plugin.wasm --op filter --lane batch --short
   anchor-host plugin test build/plugins/score-filter --update

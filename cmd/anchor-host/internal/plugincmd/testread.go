@@ -33,7 +33,7 @@ const (
 // output folders of builds.
 func moduleFile(path string) (string, error) {
 	if isReference(path) {
-		return "", fmt.Errorf("%s: is in a registry, want a file: %w (get it with: anchor-host plugin pull %s --file FILE)", path, registry.ErrReference, path)
+		return "", fmt.Errorf("%s: is in a registry, want a file: %w (get it with: anchor-host plugin save %s --file FILE.wasm)", path, registry.ErrReference, path)
 	}
 	info, err := os.Stat(path)
 	if err != nil || !info.IsDir() {

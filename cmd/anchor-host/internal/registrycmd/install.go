@@ -25,48 +25,44 @@ import (
 func installCommand(a *cli.App) *cobra.Command {
 	var o openregistry.Flags
 	var frozen, beside bool
+	var from string
 	cmd := &cobra.Command{
 		Use:   "install [flags] [REFERENCE | NAME@VERSION]...",
 		Short: "Get plugins from registries into the plugin folder, as anchor.lock says",
 		Long: `Bring the plugin folder to what anchor.yaml and anchor.lock say. A plugin that
-anchor.yaml names as "plugin: oci://ghcr.io/acme/bm25:1.2" is looked up in its
-registry once, and pinned in anchor.lock beside anchor.yaml. From then on it
-changes only with "plugin update". What the lock lists and the folder lacks, or has
-with another digest, comes from the cache or from the registry, always with the
-digest of the lock.
+anchor.yaml names by its reference is looked up in its registry once, and pinned in
+anchor.lock; from then on it changes only with "plugin update". What the folder lacks
+comes from the cache or the registry, always with the digest of the lock.
 
-REFERENCE installs a plugin that anchor.yaml names by its name alone. With --beside,
-the version that is there stays, and a step chooses one: plugin: bm25@1.3.0. NAME@VERSION
-goes to another version of a locked plugin, such as back to an older one.
-
-Nothing of the folder or the lock changes unless all of it can. --frozen never
-changes the lock, and fails if anything differs from it, as it should in production.`,
+REFERENCE installs a plugin that anchor.yaml names by its name alone, NAME@VERSION goes
+to another version of a locked one. With --beside the version that is there stays.
+Nothing changes unless all of it can. --frozen never changes the lock, and fails if
+anything differs from it. --from first reads a file of "plugin save", and asks no registry.`,
 		Example: `  anchor-host plugin install
   anchor-host plugin install oci://ghcr.io/acme/bm25:1.2
   anchor-host plugin install bm25@1.1.0
-  anchor-host plugin install --frozen --offline`,
+  anchor-host plugin install --frozen --from plugins.tar`,
 	}
-	cli.HostFlags(cmd)
 	o.Add(cmd)
 	cmd.Flags().BoolVar(&frozen, "frozen", false, "fail if anything differs from anchor.lock")
 	cmd.Flags().BoolVar(&beside, "beside", false, "keep the version that is there, and name the new one NAME@VERSION")
-	format := cli.FormatFlag(cmd, "table", "json", "yaml")
-	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
+	cmd.Flags().StringVar(&from, "from", "", "read this file of plugin save into the cache, and open no connection")
+	cmd.PreRun = func(*cobra.Command, []string) { o.Offline = o.Offline || from != "" }
+	return command(a, cmd, &o, func(ctx context.Context, s *session, args []string) (l cli.Listing, err error) {
 		if frozen && len(args) > 0 {
-			return cli.Usagef(cmd, "--frozen takes no arguments (it installs what %s says)", lock.Name)
+			return l, cli.Usagef(cmd, "--frozen takes no arguments (it installs what %s says)", lock.Name)
 		}
-		s, err := open(a, cmd, &o)
-		if err != nil {
-			return err
+		if from != "" {
+			if err := s.load(ctx, from); err != nil {
+				return l, err
+			}
 		}
-		defer s.Close()
-		done, err := s.install(cmd.Context(), args, frozen, beside)
+		done, err := s.install(ctx, args, frozen, beside)
 		if err != nil && len(done) == 0 {
-			return err
+			return l, err
 		}
-		return errors.Join(s.report(*format, done), err)
+		return l, errors.Join(s.report(cli.Format(cmd), done), err)
 	})
-	return cmd
 }
 
 // job is one plugin that a command works on: what is wanted, and then what came.

@@ -31,9 +31,11 @@ type operator struct {
 func newOperator(t *testing.T, key string) *operator {
 	r, repository := clitest.NewRegistry(t)
 	for _, v := range []string{"1.0.0", "1.1.0"} {
-		args := []string{"plugin", "push", clitest.Quiet(t, v, ""), repository}
+		args := []string{"plugin", "publish", "--unchecked", clitest.Quiet(t, v, ""), repository}
 		if v == "1.1.0" && key != "" {
 			args = append(args, "--key", key)
+		} else {
+			args = append(args, "--unsigned")
 		}
 		if code, _, stderr := run(t, "", args...); code != cli.CodeOK {
 			t.Fatal(stderr)
@@ -212,7 +214,7 @@ func TestWaysOut(t *testing.T) {
 	o.plugin(cli.CodeOK, "nothing to do", "install")
 
 	// A fresh clone, whose anchor.yaml asks for what has to be approved first.
-	if code, _, stderr := run(t, "", "plugin", "push", clitest.Quiet(t, "2.0.0", clitest.OneMore), o.repository); code != cli.CodeOK {
+	if code, _, stderr := run(t, "", "plugin", "publish", "--unchecked", "--unsigned", clitest.Quiet(t, "2.0.0", clitest.OneMore), o.repository); code != cli.CodeOK {
 		t.Fatal(stderr)
 	}
 	o.config(o.repository+":1.0.0", "")
@@ -241,7 +243,7 @@ func TestNarrowedPluginsAreVerified(t *testing.T) {
 	key, public := clitest.NewKey(t)
 	o := newOperator(t, "")
 	file := clitest.Quiet(t, "3.0.0", clitest.OneMore)
-	if code, _, stderr := run(t, "", "plugin", "push", file, o.repository, "--key", key); code != cli.CodeOK {
+	if code, _, stderr := run(t, "", "plugin", "publish", "--unchecked", file, o.repository, "--key", key); code != cli.CodeOK {
 		t.Fatal(stderr)
 	}
 	o.config("no-change", fmt.Sprintf("trust: {require: signed, publishers: {%q: [%q]}}\n", strings.TrimPrefix(o.repository, "oci://"), public))
@@ -344,6 +346,6 @@ func TestOwnFilesStay(t *testing.T) {
 	o.plugin(cli.CodeOK, "ok", "verify")
 	o.registry.Remove("1.0.0")
 	o.config(o.repository+":1.0.0", "")
-	o.plugin(cli.CodeOK, "gone", "outdated")
+	o.plugin(cli.CodeOK, "gone", "update", "--dry-run")
 	o.plugin(cli.CodeInvalid, `anchor.lock lists no plugin "other"`, "install", "other@1.0.0")
 }

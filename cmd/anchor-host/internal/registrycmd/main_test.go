@@ -8,6 +8,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/clitest"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/plugincmd"
 	"github.com/anchor-host/anchor-host/internal/testbuild"
 )
 
@@ -20,7 +21,7 @@ func TestMain(m *testing.M) {
 func run(t *testing.T, stdin string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	return clitest.Run(t.Context(), func(a *cli.App) *cobra.Command {
-		plugin := &cobra.Command{Use: "plugin"}
+		plugin := plugincmd.Command(a)
 		plugin.AddCommand(Commands(a)...)
 		return plugin
 	}, stdin, args...)

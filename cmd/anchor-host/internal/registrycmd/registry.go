@@ -26,9 +26,8 @@ import (
 // Commands returns the sub-commands of "plugin".
 func Commands(a *cli.App) []*cobra.Command {
 	return []*cobra.Command{
-		installCommand(a), updateCommand(a), outdatedCommand(a), approveCommand(a), removeCommand(a), verifyCommand(a),
-		keygenCommand(a), signCommand(a), pushCommand(a), pullCommand(a), saveCommand(a), loadCommand(a),
-		searchCommand(a), indexCommand(a), pruneCommand(a),
+		installCommand(a), updateCommand(a), approveCommand(a), removeCommand(a), verifyCommand(a),
+		keygenCommand(a), signCommand(a), saveCommand(a), searchCommand(a), indexCommand(a), pruneCommand(a),
 	}
 }
 
@@ -47,6 +46,21 @@ type session struct {
 	policy *trust.Policy
 	// lock is the path of anchor.lock, dir the plugin folder.
 	lock, dir string
+}
+
+// command completes a command that works on the plugin folder, the lock or registries: it runs the
+// work with a session.
+func command(a *cli.App, cmd *cobra.Command, o *openregistry.Flags, work func(ctx context.Context, s *session, args []string) (cli.Listing, error)) *cobra.Command {
+	cli.ConfigFlag(cmd)
+	cli.PluginsFlag(cmd)
+	return a.Command(cmd, func(cmd *cobra.Command, args []string) (l cli.Listing, err error) {
+		s, err := open(a, cmd, o)
+		if err != nil {
+			return l, err
+		}
+		defer s.Close()
+		return work(cmd.Context(), s, args)
+	})
 }
 
 // open reads the configuration and makes a client. Close the session.
@@ -107,7 +121,7 @@ func (s *session) signed(ctx context.Context, ref registry.Reference, is *spec.S
 	case !s.offline:
 		return s.signer(ctx, ref, is)
 	case errors.Is(err, trust.ErrUnsigned):
-		return signer, fmt.Errorf("%s: the cache has no signature of it: %w (pull it without --offline, or load an archive that plugin save has made)", ref, trust.ErrUnsigned)
+		return signer, fmt.Errorf("%s: the cache has no signature of it: %w (install without --offline, or with --from an archive that plugin save has made)", ref, trust.ErrUnsigned)
 	}
 	return signer, err
 }

@@ -72,7 +72,9 @@ func TestSaveErrors(t *testing.T) {
 	for _, name := range []string{"bm25", "mmr"} {
 		refs = append(refs, registry.Reference{Host: "ghcr.io", Repository: "acme/" + name, Tag: "1.2", Digest: "sha256:" + strings.Repeat("0", 64)})
 	}
-	hint := func(ref registry.Reference) string { return "(with: anchor-host plugin pull " + ref.String() + ")" }
+	hint := func(ref registry.Reference) string {
+		return "(with: anchor-host plugin save " + ref.String() + ", without --offline)"
+	}
 	for _, each := range []struct {
 		file string
 		refs []registry.Reference

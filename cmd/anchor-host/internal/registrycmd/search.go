@@ -44,17 +44,10 @@ others say is still listed.`,
   anchor-host plugin search --index https://plugins.example/index.json --operation rerank
   anchor-host plugin search --offline -o json`,
 	}
-	cli.HostFlags(cmd)
 	o.Add(cmd)
 	cmd.Flags().StringArrayVar(&more, "index", nil, "search this index too: an address that begins with https://, or a file")
 	cmd.Flags().StringVar(&q.Operation, "operation", "", "only plugins with this operation, such as rerank")
-	format := cli.FormatFlag(cmd, "table", "json", "yaml")
-	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
-		s, err := open(a, cmd, &o)
-		if err != nil {
-			return err
-		}
-		defer s.Close()
+	return command(a, cmd, &o, func(ctx context.Context, s *session, args []string) (l cli.Listing, err error) {
 		places := more
 		for _, place := range s.loaded.Registries.Indexes {
 			if !strings.Contains(place, "://") {
@@ -63,16 +56,15 @@ others say is still listed.`,
 			places = append(places, place)
 		}
 		if len(places) == 0 {
-			return cli.Usagef(cmd, "there is no index to search (name one under indexes in anchor.yaml, or with --index)")
+			return l, cli.Usagef(cmd, "there is no index to search (name one under indexes in anchor.yaml, or with --index)")
 		}
 		q.Text = strings.Join(args, " ")
-		hits, err := s.search(cmd.Context(), places, q)
+		hits, err := s.search(ctx, places, q)
 		if err != nil && len(hits) == 0 {
-			return err // whether one matches is not known
+			return l, err // whether one matches is not known
 		}
-		return errors.Join(printHits(a, *format, hits, len(places) > 1), err)
+		return l, errors.Join(printHits(a, cli.Format(cmd), hits, len(places) > 1), err)
 	})
-	return cmd
 }
 
 // search looks into all indexes. The error joins those of the indexes that cannot be read.
@@ -156,22 +148,10 @@ func printHits(a *cli.App, format string, hits []hit, several bool) error {
 }
 
 func indexCommand(a *cli.App) *cobra.Command {
-	cmd := cli.Group(&cobra.Command{
-		Use:   "index",
-		Short: "Make an index of plugins, for plugin search",
-		Long: `Make an index: a JSON file that lists plugins and where they are, for "plugin search".
-Anybody can make one and serve it from a web server.`,
-		Example: `  anchor-host plugin index build oci://ghcr.io/acme/bm25 --file index.json`,
-	})
-	cmd.AddCommand(indexBuildCommand(a))
-	return cmd
-}
-
-func indexBuildCommand(a *cli.App) *cobra.Command {
 	var o openregistry.Flags
 	var file string
 	cmd := &cobra.Command{
-		Use:   "build [flags] REFERENCE...",
+		Use:   "index [flags] REFERENCE...",
 		Short: "Write an index of plugins that registries have",
 		Long: `Ask registries about plugins, and write an index that "plugin search" reads. For each
 repository, its highest version is listed; a reference with a tag lists that one. No
@@ -179,8 +159,8 @@ module is fetched. The same answers give the same file, so that it can be kept i
 version control and served from any web server.
 
 Two plugins whose names look alike are refused, as one could be taken for the other.`,
-		Example: `  anchor-host plugin index build oci://ghcr.io/acme/bm25 oci://ghcr.io/acme/mmr --file index.json
-  xargs anchor-host plugin index build --file index.json < plugins.txt`,
+		Example: `  anchor-host plugin index oci://ghcr.io/acme/bm25 oci://ghcr.io/acme/mmr --file index.json
+  xargs anchor-host plugin index --file index.json < plugins.txt`,
 		Args: cobra.MinimumNArgs(1),
 	}
 	cli.ConfigFlag(cmd)
@@ -200,7 +180,7 @@ Two plugins whose names look alike are refused, as one could be taken for the ot
 			return err
 		})
 		if err != nil {
-			return fmt.Errorf("index: build: %w", err)
+			return fmt.Errorf("index: %w", err)
 		}
 		text, err := x.Write()
 		if err != nil {

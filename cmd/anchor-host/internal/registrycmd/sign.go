@@ -31,7 +31,6 @@ const signatureSuffix = ".minisig"
 const (
 	maxText   = 64 << 10
 	maxModule = registry.DefaultMaxModule
-	maxExtra  = 16 << 20
 )
 
 // madeKey is what keygen prints.
@@ -62,21 +61,20 @@ answer makes a secret key that is not encrypted, and so does an empty variable.`
 	}
 	cmd.Flags().StringVar(&path, "key", "anchor.key", "file for the secret key")
 	password.Flag(cmd)
-	format := cli.FormatFlag(cmd, "table", "json", "yaml")
-	cmd.RunE = a.Run(func(*cobra.Command, []string) error {
+	return a.Command(cmd, func(*cobra.Command, []string) (l cli.Listing, err error) {
 		public := strings.TrimSuffix(path, ".key") + ".pub"
 		for _, file := range []string{path, public} { // the user need not type a password for nothing
 			if err := canBeMade(file); err != nil {
-				return fmt.Errorf("key: write: %w", err)
+				return l, fmt.Errorf("key: write: %w", err)
 			}
 		}
 		secret, err := password.ReadNew(a)
 		if err != nil {
-			return err
+			return l, err
 		}
 		key, err := trust.Generate()
 		if err != nil {
-			return err
+			return l, err
 		}
 		m := madeKey{ID: key.Public().ID, Secret: path, Public: public, Encrypted: secret != "", Key: key.Public().String()}
 		encrypted := "no, it has no password"
@@ -84,11 +82,10 @@ answer makes a secret key that is not encrypted, and so does an empty variable.`
 			encrypted = "yes"
 		}
 		if err := trust.WriteKeys(key, secret, m.Secret, m.Public); err != nil {
-			return err
+			return l, err
 		}
-		return a.Print(*format, cli.Listing{Rows: [][]string{{"id", m.ID}, {"secret", m.Secret}, {"encrypted", encrypted}, {"public", m.Public}, {"key", m.Key}}, Data: m})
+		return cli.Listing{Rows: [][]string{{"id", m.ID}, {"secret", m.Secret}, {"encrypted", encrypted}, {"public", m.Public}, {"key", m.Key}}, Data: m}, nil
 	})
-	return cmd
 }
 
 // canBeMade says why a new file cannot have this name.
@@ -111,12 +108,12 @@ type signed struct {
 	Digest string `json:"digest,omitempty"`
 }
 
-func printSigned(a *cli.App, format string, list []signed) error {
+func signedListing(list []signed) cli.Listing {
 	l := cli.Listing{Header: []string{"PLUGIN", "STATUS", "KEY", "DIGEST"}, Data: list}
 	for _, s := range list {
 		l.Rows = append(l.Rows, []string{s.Target, s.Status, cli.Dash(s.Key), cli.Dash(s.Digest)})
 	}
-	return a.Print(format, l)
+	return l
 }
 
 func signCommand(a *cli.App) *cobra.Command {
@@ -136,22 +133,18 @@ For a file, the signature of the program minisign is written beside it.`,
 	_ = cmd.MarkFlagRequired("key") // fails only for an unknown flag
 	cli.ConfigFlag(cmd)
 	o.AddOnline(cmd)
-	format := cli.FormatFlag(cmd, "table", "json", "yaml")
-	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
+	return a.Command(cmd, func(cmd *cobra.Command, args []string) (l cli.Listing, err error) {
 		sealed, err := k.Open()
 		if err != nil {
-			return err
+			return l, err
 		}
 		if !strings.HasPrefix(args[0], registry.Scheme) {
 			s, err := signFile(a, sealed, args[0])
-			if err != nil {
-				return err
-			}
-			return printSigned(a, *format, []signed{s})
+			return signedListing([]signed{s}), err
 		}
 		ref, err := registry.ParseReference(args[0])
 		if err != nil {
-			return err
+			return l, err
 		}
 		var s signed
 		err = o.Do(a, cmd, func(client *registry.Client, b *openregistry.Bar) error {
@@ -168,12 +161,8 @@ For a file, the signature of the program minisign is written beside it.`,
 			s.Target = ref.String()
 			return err
 		})
-		if err != nil {
-			return err
-		}
-		return printSigned(a, *format, []signed{s})
+		return signedListing([]signed{s}), err
 	})
-	return cmd
 }
 
 // signFile writes the signature beside a file.
@@ -235,32 +224,21 @@ or of any publisher in anchor.yaml.`,
   anchor-host plugin verify oci://ghcr.io/acme/bm25:1.2.0
   anchor-host plugin verify --public-key acme.pub dist/bm25.wasm`,
 	}
-	cli.HostFlags(cmd)
 	o.Add(cmd)
 	cmd.Flags().StringArrayVar(&keys, "public-key", nil, "file of a public key that may have signed a module file")
-	format := cli.FormatFlag(cmd, "table", "json", "yaml")
-	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
-		s, err := open(a, cmd, &o)
-		if err != nil {
-			return err
-		}
-		defer s.Close()
-		var list []signed
+	return command(a, cmd, &o, func(ctx context.Context, s *session, args []string) (l cli.Listing, err error) {
+		list := []signed{}
 		if len(args) == 0 {
-			list, err = s.verifyFolder(cmd.Context())
+			list, err = s.verifyFolder(ctx)
 		}
 		for _, arg := range args {
-			one, problem := s.verifyOne(cmd.Context(), arg, keys)
+			one, problem := s.verifyOne(ctx, arg, keys)
 			err = errors.Join(err, problem)
 			list = append(list, one)
 		}
 		s.bar.Finish()
-		if list == nil {
-			list = []signed{}
-		}
-		return errors.Join(printSigned(a, *format, list), err)
+		return l, errors.Join(a.Print(cli.Format(cmd), signedListing(list)), err)
 	})
-	return cmd
 }
 
 // verifyFolder holds the plugin folder against lock and policy.

@@ -16,215 +16,19 @@ import (
 	"github.com/anchor-host/anchor-host/internal/atomicfile"
 	"github.com/anchor-host/anchor-host/registry"
 	"github.com/anchor-host/anchor-host/registry/lock"
-	"github.com/anchor-host/anchor-host/registry/trust"
 )
 
-// moved is what push and pull print.
-type moved struct {
-	Reference string `json:"reference"`
-	Digest    string `json:"digest"`
-	Module    string `json:"module,omitempty"`
-	File      string `json:"file,omitempty"`
-	Signer    string `json:"signer,omitempty"`
-	// Attached are the types of what was attached.
-	Attached []string `json:"attached,omitempty"`
-}
-
-func (m moved) print(a *cli.App, format string) error {
-	rows := [][]string{{"reference", m.Reference}, {"digest", m.Digest}}
-	for _, row := range [][]string{{"file", m.File}, {"key", m.Signer}} {
-		if row[1] != "" {
-			rows = append(rows, row)
-		}
-	}
-	for _, kind := range m.Attached {
-		rows = append(rows, []string{"attached", kind})
-	}
-	return a.Print(format, cli.Listing{Rows: rows, Data: m})
-}
-
-// extra is a document that push attaches.
-type extra struct{ flag, kind, usage, path string }
-
-func extras() []*extra {
-	return []*extra{
-		{flag: "readme", kind: registry.TypeReadme, usage: "attach this file of Markdown"},
-		{flag: "sbom", kind: registry.TypeSBOM, usage: "attach this list of what the module is made of (SPDX in JSON)"},
-		{flag: "conformance", kind: registry.TypeConformance, usage: "attach this report of the conformance kit (JSON)"},
-	}
-}
-
-func pushCommand(a *cli.App) *cobra.Command {
-	var o openregistry.Flags
-	var k cli.KeyFlags
-	var source, revision string
-	var move bool
-	documents := extras()
-	cmd := &cobra.Command{
-		Use:   "push [flags] PLUGIN REFERENCE",
-		Short: "Push a plugin to a registry, and sign it",
-		Long: `Push a plugin to a registry. PLUGIN is a module with its manifest inside, as "plugin
-build" writes it, or a folder with one module, in which plugin.yaml is packed.
-Credentials are those of docker login. Without a tag in REFERENCE, the tag is the
-version of the manifest. The same file gives the same digest on every machine. A tag
-that another artifact has is refused without --move.
-
---key signs what was pushed. README, SBOM and report are attached.`,
-		Example: `  anchor-host plugin push dist/bm25.wasm oci://ghcr.io/acme/bm25 --key acme.key
-  anchor-host plugin push dist/bm25.wasm oci://ghcr.io/acme/bm25:1.2.0 --readme README.md`,
-		Args: cli.Exactly("PLUGIN", "REFERENCE"),
-	}
-	k.Flags(cmd, "file of the secret key that signs")
-	cli.ConfigFlag(cmd)
-	o.AddOnline(cmd)
-	f := cmd.Flags()
-	for _, d := range documents {
-		f.StringVar(&d.path, d.flag, "", d.usage)
-	}
-	f.StringVar(&source, "source", "", "address of the source code")
-	f.StringVar(&revision, "revision", "", "revision of the source code")
-	f.BoolVar(&move, "move", false, "let a tag that names another artifact name this one")
-	format := cli.FormatFlag(cmd, "table", "json", "yaml")
-	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
-		module, err := readPlugin(args[0])
-		if err != nil {
-			return err
-		}
-		ref, err := registry.ParseReference(args[1])
-		if err != nil {
-			return err
-		}
-		artifact, err := registry.Pack(module, registry.PackOptions{Source: source, Revision: revision})
-		if err != nil {
-			return fmt.Errorf("push %s: %w", args[0], err)
-		}
-		if ref.Tag == "" {
-			ref.Tag = artifact.Version
-		}
-		attached, err := readExtras(documents)
-		if err != nil {
-			return err
-		}
-		var sealed *cli.SealedKey
-		if k.Path != "" {
-			if sealed, err = k.Open(); err != nil {
-				return err
-			}
-		}
-		var m moved
-		err = o.Do(a, cmd, func(client *registry.Client, _ *openregistry.Bar) (err error) {
-			var key *trust.SecretKey
-			if sealed != nil {
-				if key, err = sealed.Unlock(a); err != nil {
-					return err
-				}
-			}
-			m, err = push(cmd.Context(), client, ref, artifact, key, attached, move)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		return m.print(a, *format)
-	})
-	return cmd
-}
-
-// push sends an artifact, then what is attached to it.
-func push(ctx context.Context, client *registry.Client, ref registry.Reference, artifact *registry.Artifact, key *trust.SecretKey, attached []registry.Attachment, move bool) (moved, error) {
-	pushed, err := client.Push(ctx, ref, artifact, registry.PushOptions{Move: move})
-	if err != nil {
-		return moved{}, err
-	}
-	m := moved{Reference: ref.String(), Digest: pushed.Digest, Module: artifact.ModuleDigest}
-	for _, each := range attached {
-		if _, err := client.Attach(ctx, pushed, each); err != nil {
-			return moved{}, err
-		}
-		m.Attached = append(m.Attached, each.Type)
-	}
-	if key != nil {
-		p, err := client.Pull(ctx, pushed)
-		if err != nil {
-			return moved{}, err
-		}
-		s, err := signPulled(ctx, client, key, p)
-		if err != nil {
-			return moved{}, err
-		}
-		m.Signer, m.Attached = s.Key, append(m.Attached, registry.TypeSignature)
-	}
-	return m, nil
-}
-
-// readExtras reads the documents whose flags are given.
-func readExtras(documents []*extra) (list []registry.Attachment, err error) {
-	for _, d := range documents {
-		if d.path == "" {
-			continue
-		}
-		data, err := cli.ReadFile(d.path, maxExtra)
-		if err != nil {
-			return nil, fmt.Errorf("flag --%s: %w", d.flag, err)
-		}
-		list = append(list, registry.Attachment{Type: d.kind, Title: filepath.Base(d.path), Data: data})
-	}
-	return list, nil
-}
-
-func pullCommand(a *cli.App) *cobra.Command {
-	var o openregistry.Flags
-	var file string
-	cmd := &cobra.Command{
-		Use:   "pull [flags] REFERENCE",
-		Short: "Get a plugin from a registry into the cache, or a file",
-		Long: `Get a plugin with its signatures into the cache, and write its module to a file if you
-name one. Neither the plugin folder nor anchor.lock changes: that is what "plugin
-install" does.`,
-		Example: `  anchor-host plugin pull oci://ghcr.io/acme/bm25:1.2
-  anchor-host plugin pull oci://ghcr.io/acme/bm25:1.2 --file bm25.wasm`,
-		Args: cli.Exactly("REFERENCE"),
-	}
-	cli.ConfigFlag(cmd)
-	o.Add(cmd)
-	cmd.Flags().StringVar(&file, "file", "", "file for the module")
-	format := cli.FormatFlag(cmd, "table", "json", "yaml")
-	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
-		ref, err := registry.ParseReference(args[0])
-		if err != nil {
-			return err
-		}
-		var p *registry.Plugin
-		err = o.Do(a, cmd, func(client *registry.Client, _ *openregistry.Bar) (err error) {
-			if p, err = client.Pull(cmd.Context(), ref); err != nil || o.Offline {
-				return err
-			}
-			if err := getSignatures(cmd.Context(), client, p.Reference); err != nil {
-				a.Say("%s: pulled without its signatures: %v", ref, err)
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-		if file != "" {
-			if err := writeFile(file, p.Module); err != nil {
-				return fmt.Errorf("pull: %w", err)
-			}
-		}
-		return moved{Reference: ref.String(), Digest: p.Reference.Digest, Module: p.ModuleDigest, File: file}.print(a, *format)
-	})
-	return cmd
-}
-
 // getSignatures gets all signatures of an artifact into the cache, for save and install.
-func getSignatures(ctx context.Context, client *registry.Client, ref registry.Reference) error {
+func (s *session) getSignatures(ctx context.Context, ref registry.Reference) error {
+	if s.offline {
+		return nil
+	}
 	for _, kind := range []string{registry.TypeSignature, typeBundle} {
-		if _, err := client.Referrers(ctx, ref, kind); err != nil {
+		if _, err := s.client.Referrers(ctx, ref, kind); err != nil {
 			return err
 		}
 	}
-	_, err := client.CosignSignatures(ctx, ref)
+	_, err := s.client.CosignSignatures(ctx, ref)
 	return err
 }
 
@@ -235,12 +39,12 @@ type archived struct {
 	Type string `json:"type,omitempty"`
 }
 
-func printArchived(a *cli.App, format string, list []archived) error {
+func archivedListing(list []archived) cli.Listing {
 	l := cli.Listing{Header: []string{"REFERENCE", "TYPE"}, Data: list}
 	for _, e := range list {
 		l.Rows = append(l.Rows, []string{e.Reference, cli.Dash(e.Type)})
 	}
-	return a.Print(format, l)
+	return l
 }
 
 func saveCommand(a *cli.App) *cobra.Command {
@@ -248,38 +52,53 @@ func saveCommand(a *cli.App) *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
 		Use:   "save [flags] [REFERENCE]...",
-		Short: "Write plugins of the cache to one file, for machines without a network",
+		Short: "Write plugins to one file, for machines without a network",
 		Long: `Write the plugins that anchor.lock lists, or those that you name, with their
-signatures into one tar. It is an OCI image layout, which other tools read too.
-What the cache lacks is not fetched, even if the plugin folder has it: the error says
-how to pull it.`,
-		Example: `  anchor-host plugin save --file plugins.tar`,
+signatures into one tar. It is an OCI image layout, which other tools read too. What
+the cache lacks is fetched. "plugin install --from" reads the file. With --file NAME.wasm
+the module of the one plugin that you name is written instead. Neither the plugin folder
+nor anchor.lock changes.`,
+		Example: `  anchor-host plugin save --file plugins.tar
+  anchor-host plugin save oci://ghcr.io/acme/bm25:1.2 --file bm25.wasm`,
 	}
-	cli.HostFlags(cmd)
 	o.Add(cmd)
-	cmd.Flags().StringVar(&file, "file", "plugins.tar", "file for the tar")
-	format := cli.FormatFlag(cmd, "table", "json", "yaml")
-	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
-		o.Offline = true
-		s, err := open(a, cmd, &o)
-		if err != nil {
-			return err
+	cmd.Flags().StringVar(&file, "file", "plugins.tar", "file for the tar, or for the module if it ends with .wasm")
+	return command(a, cmd, &o, func(ctx context.Context, s *session, args []string) (l cli.Listing, err error) {
+		module := filepath.Ext(file) == ".wasm"
+		if module && len(args) != 1 {
+			return l, cli.Usagef(cmd, "--file %s takes the module of one plugin (name its REFERENCE, or a file for a tar)", file)
 		}
-		defer s.Close()
 		refs, err := s.savedReferences(args)
 		if err != nil {
-			return err
+			return l, err
 		}
-		if err := save(s.client.Cache(), file, refs); err != nil {
-			return err
+		var last *registry.Plugin
+		for i, ref := range refs {
+			if len(args) == 0 && s.client.Cache().Save(io.Discard, ref) == nil {
+				continue
+			}
+			if last, err = s.client.Pull(ctx, ref); errors.Is(err, registry.ErrOffline) {
+				continue // saving names all that the cache lacks
+			} else if err != nil {
+				return l, err
+			}
+			refs[i] = last.Reference
+			if err := s.getSignatures(ctx, last.Reference); err != nil {
+				a.Say("%s: without its signatures: %v", ref, err)
+			}
+		}
+		s.bar.Finish()
+		if module && last != nil {
+			err = writeFile(file, last.Module)
+		} else {
+			err = save(s.client.Cache(), file, refs)
 		}
 		list := make([]archived, len(refs))
 		for i, ref := range refs {
 			list[i].Reference = ref.String()
 		}
-		return printArchived(a, *format, list)
+		return archivedListing(list), err
 	})
-	return cmd
 }
 
 // save writes artifacts of the cache to a file, all or nothing.
@@ -308,7 +127,7 @@ func lacking(cache *registry.Cache, refs []registry.Reference, first error) erro
 	var all []error
 	for _, ref := range refs {
 		if err := cache.Save(io.Discard, ref); errors.Is(err, registry.ErrNotFound) {
-			all = append(all, fmt.Errorf("%w (with: anchor-host plugin pull %s)", err, ref))
+			all = append(all, fmt.Errorf("%w (with: anchor-host plugin save %s, without --offline)", err, ref))
 		}
 	}
 	if len(all) == 0 { // another command has just pulled it
@@ -387,40 +206,23 @@ func (s *session) savedReferences(args []string) (refs []registry.Reference, err
 	return refs, nil
 }
 
-func loadCommand(a *cli.App) *cobra.Command {
-	var o openregistry.Flags
-	cmd := &cobra.Command{
-		Use:   "load [flags] FILE",
-		Short: "Read plugins from a file that save wrote into the cache",
-		Long: `Read a tar that "plugin save" or another tool wrote into the cache. All of it is
-checked, and it is read whole or not at all. "plugin install --offline" then works.`,
-		Example: `  anchor-host plugin load plugins.tar
-  anchor-host plugin install --frozen --offline`,
-		Args: cli.Exactly("FILE"),
+// load reads a tar that save or another tool wrote into the cache: all of it, or nothing.
+func (s *session) load(ctx context.Context, file string) error {
+	f, name, err := s.app.Open(file)
+	if err != nil {
+		return fmt.Errorf("load: %w", err)
 	}
-	o.AddCache(cmd)
-	format := cli.FormatFlag(cmd, "table", "json", "yaml")
-	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
-		cache, err := registry.OpenCache(o.Cache)
-		if err != nil {
-			return err
+	defer f.Close()
+	entries, err := s.client.Cache().Load(ctx, f)
+	if err != nil {
+		return fmt.Errorf("load %s: %w", name, err)
+	}
+	for _, e := range entries {
+		if e.ArtifactType == "" {
+			s.app.Say("read %s", e.Reference)
 		}
-		f, name, err := a.Open(args[0])
-		if err != nil {
-			return fmt.Errorf("load: %w", err)
-		}
-		defer f.Close()
-		entries, err := cache.Load(cmd.Context(), f)
-		if err != nil {
-			return fmt.Errorf("load %s: %w", name, err)
-		}
-		list := make([]archived, len(entries))
-		for i, e := range entries {
-			list[i] = archived{e.Reference.String(), e.ArtifactType}
-		}
-		return printArchived(a, *format, list)
-	})
-	return cmd
+	}
+	return nil
 }
 
 // pruned is what prune prints.
@@ -430,7 +232,7 @@ type pruned struct {
 }
 
 func pruneCommand(a *cli.App) *cobra.Command {
-	var o openregistry.Flags
+	o := openregistry.Flags{Offline: true}
 	cmd := &cobra.Command{
 		Use:   "prune",
 		Short: "Remove from the cache what anchor.lock does not list",
@@ -440,19 +242,11 @@ share the cache: what another one needs is fetched again.`,
 		Example: `  anchor-host plugin prune`,
 		Args:    cobra.NoArgs,
 	}
-	cli.HostFlags(cmd)
 	o.AddCache(cmd)
-	format := cli.FormatFlag(cmd, "table", "json", "yaml")
-	cmd.RunE = a.Run(func(cmd *cobra.Command, _ []string) error {
-		o.Offline = true
-		s, err := open(a, cmd, &o)
-		if err != nil {
-			return err
-		}
-		defer s.Close()
+	return command(a, cmd, &o, func(ctx context.Context, s *session, _ []string) (l cli.Listing, err error) {
 		f, err := s.readLock()
 		if err != nil {
-			return err
+			return l, err
 		}
 		var p pruned
 		var keep []string
@@ -462,10 +256,7 @@ share the cache: what another one needs is fetched again.`,
 			}
 		}
 		p.Kept = len(keep)
-		if p.Freed, err = s.client.Cache().Prune(cmd.Context(), keep...); err != nil {
-			return err
-		}
-		return a.Print(*format, cli.Listing{Rows: [][]string{{"kept", fmt.Sprint(p.Kept)}, {"freed", fmt.Sprintf("%d bytes", p.Freed)}}, Data: p})
+		p.Freed, err = s.client.Cache().Prune(ctx, keep...)
+		return cli.Listing{Rows: [][]string{{"kept", fmt.Sprint(p.Kept)}, {"freed", fmt.Sprintf("%d bytes", p.Freed)}}, Data: p}, err
 	})
-	return cmd
 }

@@ -24,60 +24,58 @@ import (
 
 func updateCommand(a *cli.App) *cobra.Command {
 	var o openregistry.Flags
+	var dry bool
 	cmd := &cobra.Command{
 		Use:   "update [flags] [NAME]...",
-		Short: "Update all or some locked plugins",
+		Short: "Update all or some locked plugins, or list what could be updated",
 		Long: `Update the plugins of anchor.lock, or those that you name. Where anchor.yaml names a
-plugin by its reference, its tag is looked up again; to go to another tag, change it
-there. Other plugins go to the highest version among the tags of their repository.
+plugin by its reference, its tag is looked up again; others go to the highest version
+among the tags of their repository. A plugin whose name states its version is only
+updated if you name it: that looks for a new signature.
 
-A version that asks for more permissions, is no longer signed, is older, or is
-another file of the same version waits: the locked one stays until "plugin approve".
-The exit code is then 5. A plugin whose name states its version is only updated if you
-name it: that looks for a new signature.`,
-		Example: `  anchor-host plugin update
+A version that asks for more permissions, is no longer signed, is older, or is another
+file of the same version waits until "plugin approve"; the exit code is then 5. --dry-run
+lists what update would take (UPDATE; "gone" if the registry no longer has it) and which
+higher version there is (NEWEST).`,
+		Example: `  anchor-host plugin update --dry-run
   anchor-host plugin update bm25 -o json`,
 	}
-	cli.HostFlags(cmd)
 	o.Add(cmd)
-	format := cli.FormatFlag(cmd, "table", "json", "yaml")
-	cmd.RunE = a.Run(func(cmd *cobra.Command, names []string) error {
-		s, err := open(a, cmd, &o)
-		if err != nil {
-			return err
-		}
-		defer s.Close()
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "change nothing; list the plugins that have another version in their registry")
+	return command(a, cmd, &o, func(ctx context.Context, s *session, names []string) (l cli.Listing, err error) {
 		f, err := s.readLock()
 		if err != nil {
-			return err
+			return l, err
 		}
-		jobs, err := s.updates(cmd.Context(), f, names)
+		for _, name := range names {
+			if _, err := find(f, name); err != nil {
+				return l, err
+			}
+		}
+		if dry {
+			return s.outdated(ctx, f, names)
+		}
+		jobs, err := s.updates(ctx, f, names)
 		if err != nil {
-			return err
+			return l, err
 		}
 		if o.Offline && len(jobs) > 0 {
-			return fmt.Errorf("update: cannot check for updates with --offline: %w (leave --offline out)", registry.ErrOffline)
+			return l, fmt.Errorf("update: cannot check for updates with --offline: %w (leave --offline out)", registry.ErrOffline)
 		}
-		if err := s.fetch(cmd.Context(), jobs); err != nil {
-			return err
+		if err := s.fetch(ctx, jobs); err != nil {
+			return l, err
 		}
 		jobs = slices.DeleteFunc(jobs, func(j *job) bool { return f.Plan(j.entry).Action == lock.Keep })
-		done, err := s.apply(cmd.Context(), jobs, nil)
+		done, err := s.apply(ctx, jobs, nil)
 		if err != nil {
-			return err
+			return l, err
 		}
-		return s.report(*format, done)
+		return l, s.report(cli.Format(cmd), done)
 	})
-	return cmd
 }
 
 // updates lists the jobs of looking for other versions.
 func (s *session) updates(ctx context.Context, f *lock.File, names []string) (jobs []*job, err error) {
-	for _, name := range names {
-		if _, err := find(f, name); err != nil {
-			return nil, err
-		}
-	}
 	for _, e := range f.Plugins {
 		named := slices.Contains(names, e.Name)
 		if e.Reference == "" || len(names) > 0 && !named || strings.Contains(e.Name, "@") && !named {
@@ -151,7 +149,7 @@ func (s *session) newest(ctx context.Context, ref registry.Reference, version st
 	return newest, nil
 }
 
-// available is one line of "plugin outdated".
+// available is one line of "plugin update --dry-run".
 type available struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
@@ -164,54 +162,29 @@ type available struct {
 	Reference string `json:"reference"`
 }
 
-func outdatedCommand(a *cli.App) *cobra.Command {
-	var o openregistry.Flags
-	cmd := &cobra.Command{
-		Use:   "outdated",
-		Short: "List locked plugins that have another version in their registry",
-		Long: `List the plugins of anchor.lock for which "plugin update" would take another version
-(UPDATE), for example because the tag in anchor.yaml was moved, or for which the
-repository has the tag of a higher one (NEWEST). "gone" is what the registry no longer
-has. Nothing is changed.`,
-		Example: `  anchor-host plugin outdated`,
-		Args:    cobra.NoArgs,
+// outdated lists the locked plugins that have another version in their registry.
+func (s *session) outdated(ctx context.Context, f *lock.File, names []string) (l cli.Listing, err error) {
+	list := []available{}
+	l.Header = []string{"PLUGIN", "VERSION", "UPDATE", "NEWEST", "REFERENCE"}
+	for _, e := range f.Plugins {
+		if e.Reference == "" || len(names) > 0 && !slices.Contains(names, e.Name) {
+			continue
+		}
+		one, err := s.available(ctx, &e)
+		if err != nil {
+			return l, err
+		}
+		if one.Update != "" || one.Newest != "" || one.Gone {
+			list = append(list, one)
+			update := cli.Dash(one.Update)
+			if one.Gone {
+				update = "gone"
+			}
+			l.Rows = append(l.Rows, []string{one.Name, cli.Dash(one.Version), update, cli.Dash(one.Newest), one.Reference})
+		}
 	}
-	cli.HostFlags(cmd)
-	o.Add(cmd)
-	format := cli.FormatFlag(cmd, "table", "json", "yaml")
-	cmd.RunE = a.Run(func(cmd *cobra.Command, _ []string) error {
-		s, err := open(a, cmd, &o)
-		if err != nil {
-			return err
-		}
-		defer s.Close()
-		f, err := s.readLock()
-		if err != nil {
-			return err
-		}
-		list := []available{}
-		l := cli.Listing{Header: []string{"PLUGIN", "VERSION", "UPDATE", "NEWEST", "REFERENCE"}}
-		for _, e := range f.Plugins {
-			if e.Reference == "" {
-				continue
-			}
-			one, err := s.available(cmd.Context(), &e)
-			if err != nil {
-				return err
-			}
-			if one.Update != "" || one.Newest != "" || one.Gone {
-				list = append(list, one)
-				update := cli.Dash(one.Update)
-				if one.Gone {
-					update = "gone"
-				}
-				l.Rows = append(l.Rows, []string{one.Name, cli.Dash(one.Version), update, cli.Dash(one.Newest), one.Reference})
-			}
-		}
-		l.Data = list
-		return a.Print(*format, l)
-	})
-	return cmd
+	l.Data = list
+	return l, nil
 }
 
 // available says which other versions a locked plugin has.
@@ -262,23 +235,15 @@ all, that file is shown and locked instead.`,
   anchor-host plugin approve bm25 --yes`,
 		Args: cli.Exactly("NAME"),
 	}
-	cli.HostFlags(cmd)
 	o.Add(cmd)
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
-	format := cli.FormatFlag(cmd, "table", "json", "yaml")
-	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
-		s, err := open(a, cmd, &o)
+	return command(a, cmd, &o, func(ctx context.Context, s *session, args []string) (l cli.Listing, err error) {
+		done, err := s.approve(ctx, args[0], yes)
 		if err != nil {
-			return err
+			return l, err
 		}
-		defer s.Close()
-		done, err := s.approve(cmd.Context(), args[0], yes)
-		if err != nil {
-			return err
-		}
-		return s.report(*format, done)
+		return l, s.report(cli.Format(cmd), done)
 	})
-	return cmd
 }
 
 // approve installs an update, or locks a file.
@@ -405,37 +370,29 @@ locked one. Another file stays, and so does what you built there yourself.`,
 		Example: `  anchor-host plugin remove bm25`,
 		Args:    cli.Exactly("NAME"),
 	}
-	cli.HostFlags(cmd)
-	format := cli.FormatFlag(cmd, "table", "json", "yaml")
-	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
-		loaded, err := a.Load(cmd)
-		if err != nil {
-			return err
-		}
-		s := &session{app: a, loaded: loaded, lock: loaded.Path(lock.Name), dir: loaded.PluginDir()}
+	return command(a, cmd, &openregistry.Flags{Offline: true}, func(ctx context.Context, s *session, args []string) (l cli.Listing, err error) {
 		f, err := s.readLock()
 		if err != nil {
-			return err
+			return l, err
 		}
 		e, err := find(f, args[0])
 		if err != nil {
-			return err
+			return l, err
 		}
-		if slices.Contains(loaded.References(), e.Reference) {
+		if slices.Contains(s.loaded.References(), e.Reference) {
 			a.Say("anchor.yaml still names %s: install brings it back", e.Reference)
 		}
-		left, err := s.remove(cmd.Context(), *e)
+		left, err := s.remove(ctx, *e)
 		if err != nil {
-			return err
+			return l, err
 		}
 		if left != "" && e.Reference == "" {
 			a.Say("%s stays: it did not come from a registry", left)
 		} else if left != "" {
 			a.Say("%s stays: it is not the locked file", left)
 		}
-		return s.report(*format, []result{{Name: e.Name, Action: removed, Version: e.Version, Reference: e.Reference}})
+		return l, s.report(cli.Format(cmd), []result{{Name: e.Name, Action: removed, Version: e.Version, Reference: e.Reference}})
 	})
-	return cmd
 }
 
 // remove removes an entry, and then its file if it came from a registry. It returns the path of a

@@ -32,16 +32,12 @@ func Command(a *cli.App) *cobra.Command {
 		Use:   "replay [flags] DIR",
 		Short: "Repeat a recorded build, and print the first step that differs",
 		Long: `Repeat the build that "anchor-host build --record DIR" has recorded, with the plugins and
-the configuration of this machine. Nothing is asked of servers, models, embedders or
-the store: their answers come from the recording, and nothing is stored. Clocks begin
-at the recorded time.
+the configuration of this machine. The answers of servers, models, embedders and the
+store come from the recording, and nothing is stored.
 
 The result must be the same byte for byte, but for times. If it is not, the plugins with
 another module come first, then settings with other values, then the first step that
-differs, with the first item, and the first part of the result. The exit code is then 1.
-
-Settings that flags or variables gave to the recorded build are given again. Values that
-plugins define are compared by digests.`,
+differs, with the first item, and the first part of the result. The exit code is then 1.`,
 		Example: `  anchor-host build --record rec "how do I cancel a request?"
   anchor-host replay rec
   anchor-host replay rec --config other.yaml -o json`,

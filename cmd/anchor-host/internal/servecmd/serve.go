@@ -30,28 +30,15 @@ func Command(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve [flags]",
 		Short: "Answer build requests over HTTP",
-		Long: `Load the configuration and its plugins once, and answer requests over HTTP until
-SIGTERM or an interrupt. The API has the documents of the commands: POST /v1/builds
-takes what "build --request" takes and answers what it prints. GET /openapi.json
-describes all of it. docs/operate-service.md is the manual.
-
-There are two listeners. That of the API (--listen) has builds, assemble, memory,
-runs, collections and evaluations. The other one (--admin-listen) has health,
-configuration, reload, profiles, and at /console/ the console for browsers. Without
-keys both are open to programs of this computer only, so other addresses are refused.
+		Long: `Load the configuration and its plugins once, and answer requests over HTTP until SIGTERM
+or an interrupt. GET /openapi.json describes the API; POST /v1/builds takes what "build
+--request" takes. The second listener (--admin-listen) has health, metrics, reload and
+the console for browsers. Without keys both are open to programs of this computer only,
+so other addresses are refused.
 
 The configuration is loaded again when its file, anchor.lock, the prices or a plugin
-changes, on SIGHUP, and on POST /admin/v1/reload. Running requests finish with the version that
-they began with. A broken change leaves everything as it is, and is logged.
-
-At the end /readyz says draining for server.drain_delay, running requests finish
-within server.drain_timeout, and what then still runs is cut. A second signal cuts
-at once.
-
-The variables of --listen and --admin-listen are ANCHOR_HOST_LISTEN and
-ANCHOR_HOST_ADMIN_LISTEN. Each request is a line of the log. The admin listener has
-metrics for Prometheus at /metrics, and OTEL_EXPORTER_OTLP_ENDPOINT names a
-collector for traces; see docs/operate-telemetry.md.`,
+changes, and on SIGHUP. A broken change leaves everything as it is. At the end running
+requests finish first; a second signal cuts them. The manual is docs/operate-service.md.`,
 		Example: `  anchor-host serve --config anchor.yaml
   curl localhost:8790/v1/builds -H 'content-type: application/json' -d '{"query": "hi"}'
   curl localhost:8791/metrics

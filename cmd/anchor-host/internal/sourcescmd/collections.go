@@ -2,7 +2,7 @@ package sourcescmd
 
 import (
 	"bufio"
-	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -11,9 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/anchor-host/anchor-host/anchor"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
-	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/openstore"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/records"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 )
 
@@ -43,16 +42,10 @@ vectors, the model of the vectors, and the size of the texts and of the index.`,
   anchor-host collections list --tenant acme -o json`,
 		Args: cobra.NoArgs,
 	}
-	flags(cmd)
-	format := cli.FormatFlag(cmd, "table", "json", "yaml")
-	cmd.RunE = with(a, anchor.ReadAnyway, func(cmd *cobra.Command, _ []string, app *anchor.App) error {
-		infos, err := app.Collections(cmd.Context(), "")
-		if err != nil {
-			return err
-		}
-		return a.Print(*format, infoListing(infos, infos))
+	return records.Command(a, records.Read, cmd, func(ctx context.Context, s *records.Session, _ []string) (l cli.Listing, err error) {
+		infos, err := s.Collections(ctx, "")
+		return infoListing(infos, infos), err
 	})
-	return cmd
 }
 
 func infoListing(infos []retrieve.CollectionInfo, data any) cli.Listing {
@@ -78,30 +71,27 @@ line without chunks stands for a file of which each record is a document.`,
   anchor-host collections show docs --documents -o json`,
 		Args: cli.Exactly("COLLECTION"),
 	}
-	flags(cmd)
 	cmd.Flags().BoolVar(&documents, "documents", false, "list the documents")
-	format := cli.FormatFlag(cmd, "table", "json", "yaml")
-	cmd.RunE = with(a, anchor.ReadAnyway, func(cmd *cobra.Command, args []string, app *anchor.App) error {
-		info, err := app.Collection(cmd.Context(), named(args[0]))
+	return records.Command(a, records.Read, cmd, func(ctx context.Context, s *records.Session, args []string) (l cli.Listing, err error) {
+		info, err := s.Collection(ctx, named(args[0]))
 		if err != nil {
-			return err
+			return l, err
 		}
 		if !documents {
-			return a.Print(*format, showListing(&info))
+			return showListing(&info), nil
 		}
-		l := cli.Listing{Header: []string{"DOCUMENT", "CHUNKS", "VECTORS", "SIZE", "ID"}}
+		l = cli.Listing{Header: []string{"DOCUMENT", "CHUNKS", "VECTORS", "SIZE", "ID"}}
 		docs := []retrieve.DocumentInfo{}
-		for d, err := range app.CollectionDocuments(cmd.Context(), named(args[0]), retrieve.IDs{}) {
+		for d, err := range s.CollectionDocuments(ctx, named(args[0]), retrieve.IDs{}) {
 			if err != nil {
-				return err
+				return l, err
 			}
 			docs = append(docs, d)
 			l.Rows = append(l.Rows, []string{cli.OneCell(d.Path), strconv.Itoa(d.Chunks), strconv.Itoa(d.Vectors), size(d.Size), cli.OneCell(d.ID)})
 		}
 		l.Data = docs
-		return a.Print(*format, l)
+		return l, nil
 	})
-	return cmd
 }
 
 // showListing has the settings of a collection after what a list of collections has.
@@ -126,30 +116,25 @@ they are items, which "anchor-host build --items -" takes.`,
   anchor-host collections search docs "$Q" -o json | anchor-host build --items - "$Q"`,
 		Args: cli.Exactly("COLLECTION", "QUESTION"),
 	}
-	flags(cmd)
 	cmd.Flags().IntVarP(&topK, "top-k", "k", retrieve.DefaultK, fmt.Sprintf("most chunks to find, 1 to %d", retrieve.MaxK))
 	cmd.Flags().StringVar(&by, "by", "", "words, vectors or hybrid (default hybrid, if the collection has vectors and an embedder)")
 	embedderFlag(cmd, &embedder)
-	format := cli.FormatFlag(cmd, "table", "json", "yaml")
-	cmd.RunE = with(a, anchor.ReadAnyway, func(cmd *cobra.Command, args []string, app *anchor.App) error {
+	return records.Command(a, records.Read, cmd, func(ctx context.Context, s *records.Session, args []string) (l cli.Listing, err error) {
 		if topK < 1 || topK > retrieve.MaxK {
-			return cli.Usagef(cmd, "flag --top-k: %d (want 1 to %d)", topK, retrieve.MaxK)
+			return l, s.Usagef("flag --top-k: %d (want 1 to %d)", topK, retrieve.MaxK)
 		}
 		if strings.TrimSpace(args[1]) == "" {
-			return cli.Usagef(cmd, "QUESTION is empty")
+			return l, s.Usagef("QUESTION is empty")
 		}
 		if by != "" && by != string(retrieve.ByWords) && by != string(retrieve.ByVectors) && by != string(retrieve.ByHybrid) {
-			return cli.Usagef(cmd, "flag --by: %q (want words, vectors or hybrid)", by)
+			return l, s.Usagef("flag --by: %q (want words, vectors or hybrid)", by)
 		}
-		e, err := embedderOf(app, embedder)
+		e, err := embedderOf(s.App, embedder)
 		if err != nil {
-			return err
+			return l, err
 		}
-		items, err := app.SearchCollection(cmd.Context(), named(args[0]), retrieve.Query{Text: args[1], K: topK, By: retrieve.By(by)}, e)
-		if err != nil {
-			return err
-		}
-		l := cli.Listing{Header: []string{"SCORE", "PATH", "LINE", "TEXT"}, Data: items}
+		items, err := s.SearchCollection(ctx, named(args[0]), retrieve.Query{Text: args[1], K: topK, By: retrieve.By(by)}, e)
+		l = cli.Listing{Header: []string{"SCORE", "PATH", "LINE", "TEXT"}, Data: items}
 		for i := range items {
 			it := &items[i]
 			line := ""
@@ -160,9 +145,8 @@ they are items, which "anchor-host build --items -" takes.`,
 				strconv.FormatFloat(it.Score, 'f', 3, 64), cli.OneCell(fmt.Sprint(it.Metadata["path"])), cli.Dash(line), cli.Excerpt(it.Content),
 			})
 		}
-		return a.Print(*format, l)
+		return l, err
 	})
-	return cmd
 }
 
 func remove(a *cli.App) *cobra.Command {
@@ -173,18 +157,10 @@ func remove(a *cli.App) *cobra.Command {
 		Example: `  anchor-host collections remove docs`,
 		Args:    cli.Exactly("COLLECTION"),
 	}
-	flags(cmd)
-	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
-		return openstore.Delete(a, cmd, func(app *anchor.App) error {
-			if err := app.RemoveCollection(cmd.Context(), named(args[0])); err != nil {
-				return err
-			}
-			var b bytes.Buffer
-			fmt.Fprintf(&b, "removed: %s\n", cli.OneCell(args[0]))
-			return a.Emit(&b)
-		})
+	return records.Command(a, records.Delete, cmd, func(ctx context.Context, s *records.Session, args []string) (l cli.Listing, err error) {
+		err = s.RemoveCollection(ctx, named(args[0]))
+		return cli.Listing{Text: fmt.Sprintf("removed: %s\n", cli.OneCell(args[0])), Data: map[string]string{"removed": args[0]}}, err
 	})
-	return cmd
 }
 
 func export(a *cli.App) *cobra.Command {
@@ -197,20 +173,18 @@ one JSON or YAML list, or as a table of the chunks.`,
   anchor-host collections export docs -o table`,
 		Args: cli.Exactly("COLLECTION"),
 	}
-	flags(cmd)
-	format := cli.FormatFlag(cmd, "jsonl", "table", "json", "yaml")
-	cmd.RunE = with(a, anchor.ReadAnyway, func(cmd *cobra.Command, args []string, app *anchor.App) error {
-		if _, err := app.Collection(cmd.Context(), named(args[0])); err != nil {
-			return err
+	return records.Command(a, records.Read, cmd, func(ctx context.Context, s *records.Session, args []string) (l cli.Listing, err error) {
+		if _, err := s.Collection(ctx, named(args[0])); err != nil {
+			return l, err
 		}
-		if *format == "jsonl" {
-			return exportLines(a, cmd, app, args[0])
+		if s.Format == "jsonl" {
+			return l, exportLines(ctx, s, args[0])
 		}
-		l := cli.Listing{Header: []string{"DOCUMENT", "CHUNK", "LINES", "TEXT"}}
+		l = cli.Listing{Header: []string{"DOCUMENT", "CHUNK", "LINES", "TEXT"}}
 		docs := []retrieve.Document{}
-		for d, err := range app.ExportCollection(cmd.Context(), named(args[0])) {
+		for d, err := range s.ExportCollection(ctx, named(args[0])) {
 			if err != nil {
-				return err
+				return l, err
 			}
 			docs = append(docs, d)
 			for i := range d.Chunks {
@@ -219,16 +193,15 @@ one JSON or YAML list, or as a table of the chunks.`,
 			}
 		}
 		l.Data = docs
-		return a.Print(*format, l)
-	})
-	return cmd
+		return l, nil
+	}, "jsonl", "table", "json", "yaml")
 }
 
-func exportLines(a *cli.App, cmd *cobra.Command, app *anchor.App, name string) error {
-	w := bufio.NewWriter(a.Out)
+func exportLines(ctx context.Context, s *records.Session, name string) error {
+	w := bufio.NewWriter(s.CLI.Out)
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
-	for d, err := range app.ExportCollection(cmd.Context(), named(name)) {
+	for d, err := range s.ExportCollection(ctx, named(name)) {
 		if err != nil {
 			return err
 		}

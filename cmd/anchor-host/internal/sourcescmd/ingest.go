@@ -2,6 +2,7 @@ package sourcescmd
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"os"
 	"runtime/debug"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/anchor"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/records"
 	"github.com/anchor-host/anchor-host/pipeline/ingest"
 	"github.com/anchor-host/anchor-host/pipeline/ingest/chunk"
 	"github.com/anchor-host/anchor-host/pipeline/ingest/parse"
@@ -29,7 +31,6 @@ type ingestFlags struct {
 	maxFile                        int
 	keep, watch                    bool
 	interval                       time.Duration
-	output                         *string
 }
 
 // Ingest returns "ingest".
@@ -38,64 +39,52 @@ func Ingest(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ingest [flags] PATH|URL|-…",
 		Short: "Read files, folders and pages into a collection",
-		Long: `Read files, folders and pages into a collection of the store, in which
-"anchor-host collections search" finds them. Text, Markdown, HTML, PDF, DOCX, CSV, JSON
-Lines and source code are read. "-" is stdin, as one file; --urls names a file with one address a line.
+		Long: `Read text, Markdown, HTML, PDF, DOCX, CSV, JSON Lines and source code into a collection
+of the store. "-" is stdin, as one file. If an embedder is named, the documents also get
+vectors, by which a question finds what it means in other words.
 
-If the configuration names an embedder for the collection, or --embedder does, the
-documents also get vectors, by which a question finds what it means in other words.
-
-The collection is kept as the files are: the next run reads only what has changed,
-and deletes what no longer exists. Documents are named after the folder, which may move. A run
-that was interrupted goes on when it is started again. --watch does not end, and
-repeats the run whenever a file changes; it asks for pages every ten minutes. If the
-embedder or the store fails, it says so once, and tries again, less and less often.
-
-In folders, hidden files, links, pictures, archives and programs are left out. Every
-other file that cannot be read gets a line on stderr, and the exit code is then 1; what
-the collection has of it stays.
-
-Chunkers: auto (source code by its declarations, all else recursive), tokens, recursive,
-sentences, headings, code, parent-child (small chunks are searched, the section around
-them is returned) and semantic (sentences of similar vectors). Tables stay whole.`,
+The collection is kept as the files are: the next run reads only what has changed, and
+deletes what no longer exists. --watch does not end, and repeats the run whenever a file
+changes. In folders, hidden files, links, pictures, archives and programs are left out.
+Every other file that cannot be read gets a line on stderr, and the exit code is then 1.
+docs/operate.md says how documents are cut.`,
 		Example: `  anchor-host ingest docs --collection docs
   anchor-host ingest src --collection code --include '*.go' --exclude '*_test.go'
   anchor-host ingest https://go.dev/doc/effective_go --collection go
   git log | anchor-host ingest - --name log.txt --collection log
   anchor-host ingest docs --collection docs --watch`,
 	}
-	flags(cmd)
 	f.add(cmd)
-	cmd.RunE = with(a, anchor.ReadWrite, func(cmd *cobra.Command, args []string, app *anchor.App) error {
+	return records.Command(a, records.Write, cmd, func(_ context.Context, s *records.Session, args []string) (none cli.Listing, err error) {
 		if os.Getenv("GOMEMLIMIT") == "" {
 			defer debug.SetMemoryLimit(debug.SetMemoryLimit(tidyMemory))
 		}
 		sources, err := f.sources(a, cmd, args)
 		if err != nil {
-			return err
+			return none, err
 		}
 		if f.watch {
-			return f.repeat(a, cmd, app, sources)
+			return none, f.repeat(a, cmd, s.App, sources)
 		}
-		report, err := f.run(a, cmd, app, sources)
+		report, err := f.run(a, cmd, s.App, sources)
 		if err != nil {
 			for _, l := range report.Services {
 				a.Say("asked %s %s: %s", l.Service, cli.OneCell(l.Name), cli.Usage(l))
 			}
-			return err
+			return none, err
 		}
 		if report.Files == 0 {
 			a.Say("ingest: no files were found in %s (hidden files, links, pictures, archives and programs are left out, and what --include and --exclude leave out)", cli.OneCell(strings.Join(args, ", ")))
 		}
-		if err := a.Print(*f.output, reportListing(report)); err != nil {
-			return err
-		}
+		l := reportListing(report)
 		if report.Failed > 0 {
-			return fmt.Errorf("ingest: files that could not be read: %d of %d (each has a line above; all others are in the collection)", report.Failed, report.Files)
+			if err := a.Print(s.Format, l); err != nil {
+				return none, err
+			}
+			return none, fmt.Errorf("ingest: files that could not be read: %d of %d (each has a line above; all others are in the collection)", report.Failed, report.Files)
 		}
-		return nil
+		return l, nil
 	})
-	return cmd
 }
 
 // tidyMemory is the memory in bytes above which garbage is collected at once, and not when it is as
@@ -120,7 +109,6 @@ func (f *ingestFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.keep, "keep", false, "keep documents of deleted files")
 	flags.BoolVar(&f.watch, "watch", false, "repeat when files change, until interrupted")
 	flags.DurationVar(&f.interval, "interval", 2*time.Second, "how often --watch looks for changes; less often in large folders")
-	f.output = cli.FormatFlag(cmd, "table", "json", "yaml")
 	_ = cmd.MarkFlagRequired("collection") // fails only for an unknown flag
 }
 

@@ -1,12 +1,15 @@
 package sourcescmd
 
 import (
+	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/anchor-host/anchor-host/anchor"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/records"
 	"github.com/anchor-host/anchor-host/pipeline/ingest"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 )
@@ -28,37 +31,29 @@ Each document that the model refuses gets a line on stderr, and the exit code is
   anchor-host collections reembed docs --none`,
 		Args: cli.Exactly("COLLECTION"),
 	}
-	flags(cmd)
 	embedderFlag(cmd, &embedder)
 	cmd.Flags().BoolVar(&none, "none", false, "remove all vectors")
-	format := cli.FormatFlag(cmd, "table", "json", "yaml")
 	cmd.MarkFlagsMutuallyExclusive("embedder", "none")
-	cmd.RunE = with(a, anchor.ReadWrite, func(cmd *cobra.Command, args []string, app *anchor.App) error {
+	return records.Command(a, records.Write, cmd, func(ctx context.Context, s *records.Session, args []string) (l cli.Listing, err error) {
 		var e retrieve.Embedder
-		var err error
 		if !none {
-			if e, err = chosen(app, args[0], embedder); err != nil {
-				return err
+			if e, err = chosen(s.App, args[0], embedder); err != nil {
+				return l, err
 			}
 		}
 		p := newProgress(a)
 		defer p.stop()
-		report, err := app.Reembed(cmd.Context(), ingest.Options{
+		report, err := s.Reembed(ctx, ingest.Options{
 			Collection: named(args[0]), Embedder: e, Progress: p.step, Failed: sayOnce(a, p, map[string]string{}),
 		})
 		p.stop()
-		if err != nil {
-			return err
+		l = reembedListing(report)
+		if err == nil && report.Failed > 0 {
+			err = fmt.Errorf("re-embed: documents without vectors: %d of %d (each has a line above; they are found by their words)", report.Failed, report.Files)
+			return cli.Listing{}, errors.Join(a.Print(s.Format, l), err)
 		}
-		if err := a.Print(*format, reembedListing(report)); err != nil {
-			return err
-		}
-		if report.Failed > 0 {
-			return fmt.Errorf("re-embed: documents without vectors: %d of %d (each has a line above; they are found by their words)", report.Failed, report.Files)
-		}
-		return nil
+		return l, err
 	})
-	return cmd
 }
 
 // chosen returns the embedder that a flag names, or else the one of the collection.

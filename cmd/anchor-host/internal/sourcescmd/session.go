@@ -6,25 +6,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/anchor-host/anchor-host/anchor"
-	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
-	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/openstore"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 )
-
-// flags add the flags of every command that opens the store.
-func flags(cmd *cobra.Command) {
-	cli.ConfigFlag(cmd)
-	openstore.Flags(cmd, "the collection")
-}
-
-type sessionFunc func(cmd *cobra.Command, args []string, app *anchor.App) error
-
-// with opens the store, runs a command with it, and closes it.
-func with(a *cli.App, access anchor.Access, f sessionFunc) func(*cobra.Command, []string) error {
-	return a.Run(func(cmd *cobra.Command, args []string) error {
-		return openstore.Do(a, cmd, access, func(app *anchor.App) error { return f(cmd, args, app) })
-	})
-}
 
 // embedderFlag adds the flag that names an embedder.
 func embedderFlag(cmd *cobra.Command, name *string) {

@@ -96,24 +96,19 @@ type report struct {
 func withStore(a *cli.App, cmd *cobra.Command, work func(cmd *cobra.Command, path string, args []string) (report, error)) *cobra.Command {
 	cli.ConfigFlag(cmd)
 	cli.StoreFileFlag(cmd)
-	format := cli.FormatFlag(cmd, "table", "json", "yaml")
-	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
+	return a.Command(cmd, func(cmd *cobra.Command, args []string) (l cli.Listing, err error) {
 		loaded, err := a.Load(cmd)
 		if err != nil {
-			return err
+			return l, err
 		}
 		path, err := agentstore.Path(loaded.StorePath())
 		if err != nil {
-			return err
+			return l, err
 		}
 		r, err := work(cmd, path, args)
-		if err != nil {
-			return err
-		}
-		return a.Print(*format, cli.Listing{
+		return cli.Listing{
 			Header: []string{"FILE", "SCHEMA", "RECORDS", "BYTES"}, Data: r,
 			Rows: [][]string{{cli.OneCell(r.File), fmt.Sprint(r.Schema), fmt.Sprint(r.Records), fmt.Sprint(r.Bytes)}},
-		})
+		}, err
 	})
-	return cmd
 }

@@ -1,6 +1,9 @@
-package main
+// Package framescmd implements "anchor-host frames": what an agent run did and found, its request, its
+// plan and its snapshots.
+package framescmd
 
 import (
+	"context"
 	"encoding/json"
 	"math"
 	"strconv"
@@ -9,10 +12,12 @@ import (
 
 	"github.com/anchor-host/anchor-host/anchor"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/records"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
 )
 
-func (a *app) framesCommand() *cobra.Command {
+// Command returns "frames".
+func Command(a *cli.App) *cobra.Command {
 	cmd := cli.Group(&cobra.Command{
 		Use:   "frames",
 		Short: "Keep what an agent did as frames",
@@ -22,24 +27,22 @@ and a window, which drops the oldest frames when it exceeds its limits. Frames o
 the kinds intent_analysis and checkpoint never leave the window. "assemble --run"
 offers the window to the model as observations.
 
-A run can also have a request (intent), a plan and snapshots. The steps of the
-plan record which frames they read and wrote. A snapshot records what the window
-held.`,
+A run can also have a request (intent), a plan, whose steps record which frames they
+read and wrote, and snapshots of what the window held.`,
 		Example: `  anchor-host frames push --run fix-42 --kind step_summary "auth module split in two"
   anchor-host frames window --run fix-42`,
 	})
-	cmd.AddCommand(a.framesPushCommand(), a.framesListCommand(), a.framesWindowCommand(),
-		a.framesIntentCommand(), a.framesPlanCommand(), a.framesSnapshotCommand())
+	cmd.AddCommand(push(a), list(a), window(a), intent(a), plan(a), step(a), snapshot(a))
 	return cmd
 }
 
 // frameFlags are the flags of frames push.
 type frameFlags struct {
-	run, kind, data, summary, by string
-	tokens                       int64
-	step                         int
-	count                        bool
-	limits                       limitFlags
+	kind, data, summary, by string
+	tokens                  int64
+	step                    int
+	count                   bool
+	limits                  limitFlags
 }
 
 // limitFlags bound a window.
@@ -51,9 +54,9 @@ func (l *limitFlags) add(cmd *cobra.Command, what string) {
 	cli.SettingFlag(cmd, "max-tokens", "")
 }
 
-func (l *limitFlags) limits(cmd *cobra.Command) (frames.Limits, error) {
+func (l *limitFlags) limits(s *records.Session) (frames.Limits, error) {
 	if l.frames < 0 || l.frames > math.MaxUint32 || l.tokens < 0 {
-		return frames.Limits{}, cli.Usagef(cmd, "flags --max-frames and --max-tokens: want 0 or more, got %d and %d", l.frames, l.tokens)
+		return frames.Limits{}, s.Usagef("flags --max-frames and --max-tokens: want 0 or more, got %d and %d", l.frames, l.tokens)
 	}
 	return frames.Limits{MaxFrames: uint32(l.frames), MaxTokens: uint64(l.tokens)}, nil
 }
@@ -72,42 +75,32 @@ func (l *limitFlags) change(cmd *cobra.Command, given frames.Limits) func(frames
 	}
 }
 
-func (a *app) framesPushCommand() *cobra.Command {
+func push(a *cli.App) *cobra.Command {
 	var f frameFlags
 	cmd := &cobra.Command{
 		Use:   "push --run ID --kind KIND [flags] SUMMARY",
 		Short: "Add a frame to a run",
-		Long: `Add a frame to a run and print the number of the frame. The first frame creates
-the run. The summary is the argument, or with "-" what comes on stdin.
+		Long: `Add a frame to a run and print its number. The first frame creates the run. The
+summary is the argument, or with "-" what comes on stdin. The kinds are intent_analysis,
+step_summary, code_change, system_state, error_recovery, checkpoint, tool_call, and
+other:TEXT for one of your own.
 
-The kinds are intent_analysis, step_summary, code_change, system_state,
-error_recovery, checkpoint, tool_call, and other:TEXT for one of your own.
-
---max-frames and --max-tokens set the limits of the window from now on. The oldest
-unprotected frames beyond them leave the window but stay in the log. The value 0
-removes a limit. --tokens states how many tokens the frame has, and --count counts
-them. Without both, the estimate is one token for four characters.`,
+--max-frames and --max-tokens set the limits of the window from now on; 0 removes one.
+The oldest unprotected frames beyond them leave the window but stay in the log. Without
+--tokens and --count, a frame counts as one token for four characters.`,
 		Example: `  anchor-host frames push --run fix-42 --kind intent_analysis "make the login faster"
   anchor-host frames push --run fix-42 --kind tool_call --data '{"exit": 0}' --max-frames 50 "tests pass"`,
 		Args: cli.Exactly("SUMMARY"),
 	}
-	cli.ConfigFlag(cmd)
-	storeFlags(cmd)
 	f.add(cmd)
-	format := cli.FormatFlag(cmd, "table", "json", "yaml")
-	cmd.RunE = a.withStore(func(cmd *cobra.Command, args []string, s *session) error {
-		pushed, err := s.push(cmd, &f, args[0])
-		if err != nil {
-			return err
-		}
-		return a.Print(*format, pushed)
+	return records.Command(a, records.Write, cmd, func(ctx context.Context, s *records.Session, args []string) (cli.Listing, error) {
+		return f.push(ctx, s, args[0])
 	})
-	return cmd
 }
 
 func (f *frameFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.run, "run", "", "the agent run (required)")
+	records.RunFlag(cmd)
 	flags.StringVar(&f.kind, "kind", "", "what the frame captures (required)")
 	flags.StringVar(&f.data, "data", "", "any JSON value to keep with the summary (- for stdin)")
 	flags.Int64Var(&f.tokens, "tokens", -1, "estimated tokens of the frame; -1: a quarter of its characters")
@@ -117,71 +110,70 @@ func (f *frameFlags) add(cmd *cobra.Command) {
 	flags.IntVar(&f.step, "step", 0, "the step of the plan that wrote the frame (default: the one that is progressing)")
 	f.limits.add(cmd, "from now on keep the window")
 	cmd.MarkFlagsMutuallyExclusive("tokens", "count")
-	_ = cmd.MarkFlagRequired("run") // fails only for an unknown flag
-	_ = cmd.MarkFlagRequired("kind")
+	_ = cmd.MarkFlagRequired("kind") // fails only for an unknown flag
 }
 
 // push adds the frame of a command line to its run.
-func (s *session) push(cmd *cobra.Command, f *frameFlags, summary string) (cli.Listing, error) {
-	frame, err := s.app.frame(cmd, f, summary)
+func (f *frameFlags) push(ctx context.Context, s *records.Session, summary string) (cli.Listing, error) {
+	frame, err := f.frame(s, summary)
 	if err != nil {
 		return cli.Listing{}, err
 	}
-	limits, err := f.limits.limits(cmd)
+	limits, err := f.limits.limits(s)
 	if err != nil {
 		return cli.Listing{}, err
 	}
-	run, err := s.front.Run(cmd.Context(), "", f.run)
+	run, err := s.AgentRun(ctx)
 	if err != nil {
 		return cli.Listing{}, err
 	}
-	pushed, err := run.Push(cmd.Context(), frame, anchor.PushOptions{
-		By: f.by, Step: f.step, Count: f.count, Limits: f.limits.change(cmd, limits), GlobalSummary: f.summary,
+	pushed, err := run.Push(ctx, frame, anchor.PushOptions{
+		By: f.by, Step: f.step, Count: f.count, Limits: f.limits.change(s.Cmd, limits), GlobalSummary: f.summary,
 	})
 	if err != nil {
 		return cli.Listing{}, err
 	}
 	for _, w := range pushed.Warnings {
-		s.app.Say("warning: %s", w)
+		s.CLI.Say("warning: %s", w)
 	}
 	return cli.Listing{
 		Header: []string{"RUN", "FRAME", "FRAMES IN WINDOW", "TOKENS"},
 		Rows: [][]string{{
-			cli.OneCell(f.run), strconv.FormatUint(pushed.ID, 10), strconv.Itoa(pushed.Frames), strconv.FormatUint(pushed.Tokens, 10),
+			cli.OneCell(s.RunID()), strconv.FormatUint(pushed.ID, 10), strconv.Itoa(pushed.Frames), strconv.FormatUint(pushed.Tokens, 10),
 		}},
 		Data: struct {
 			Run    string `json:"run"`
 			ID     uint64 `json:"frame_id"`
 			Frames int    `json:"frames_in_window"`
 			Tokens uint64 `json:"total_token_estimate"`
-		}{f.run, pushed.ID, pushed.Frames, pushed.Tokens},
+		}{s.RunID(), pushed.ID, pushed.Frames, pushed.Tokens},
 	}, nil
 }
 
 // frame makes the frame of a command line.
-func (a *app) frame(cmd *cobra.Command, f *frameFlags, summary string) (frame frames.Frame, err error) {
+func (f *frameFlags) frame(s *records.Session, summary string) (frame frames.Frame, err error) {
 	if frame.Kind, err = frames.ParseKind(f.kind); err != nil {
-		return frame, cli.Usagef(cmd, "flag --kind: %w", err)
+		return frame, s.Usagef("flag --kind: %w", err)
 	}
 	if summary == "-" && f.data == "-" {
-		return frame, cli.Usagef(cmd, "summary and data cannot both come from stdin")
+		return frame, s.Usagef("summary and data cannot both come from stdin")
 	}
-	if frame.Summary, err = a.text(summary, "summary"); err != nil {
+	if frame.Summary, err = s.CLI.Text(summary, "summary"); err != nil {
 		return frame, err
 	}
-	data, err := a.text(f.data, "data")
+	data, err := s.CLI.Text(f.data, "data")
 	if err != nil {
 		return frame, err
 	}
 	if data != "" {
 		if !json.Valid([]byte(data)) {
-			return frame, cli.Usagef(cmd, "flag --data: want a JSON value, got %s", cli.Excerpt(data))
+			return frame, s.Usagef("flag --data: want a JSON value, got %s", cli.Excerpt(data))
 		}
 		frame.Data = json.RawMessage(data)
 	}
-	if cmd.Flags().Changed("tokens") {
+	if s.Cmd.Flags().Changed("tokens") {
 		if f.tokens < 0 {
-			return frame, cli.Usagef(cmd, "flag --tokens: want 0 or more, got %d", f.tokens)
+			return frame, s.Usagef("flag --tokens: want 0 or more, got %d", f.tokens)
 		}
 		frame.TokenEstimate = frames.Tokens(uint64(f.tokens))
 	}

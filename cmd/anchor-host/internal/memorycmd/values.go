@@ -1,4 +1,4 @@
-package main
+package memorycmd
 
 import (
 	"encoding/json"
@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/records"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
 )
 
@@ -19,12 +19,12 @@ func metadataFlag(cmd *cobra.Command, pairs *[]string) {
 }
 
 // metadata reads the values of the flag --metadata, nil for none.
-func metadata(cmd *cobra.Command, pairs []string) (map[string]any, error) {
+func metadata(s *records.Session, pairs []string) (map[string]any, error) {
 	var out map[string]any
 	for _, pair := range pairs {
 		key, value, ok := strings.Cut(pair, "=")
 		if !ok || key == "" {
-			return nil, cli.Usagef(cmd, "flag --metadata: want KEY=VALUE, got %q", pair)
+			return nil, s.Usagef("flag --metadata: want KEY=VALUE, got %q", pair)
 		}
 		if !json.Valid([]byte(value)) {
 			text, err := json.Marshal(value)
@@ -40,7 +40,7 @@ func metadata(cmd *cobra.Command, pairs []string) (map[string]any, error) {
 		// An entry knows which values metadata can have.
 		var e memory.Entry
 		if err := json.Unmarshal([]byte(`{"content":"","metadata":{`+string(name)+`:`+value+`}}`), &e); err != nil {
-			return nil, cli.Usagef(cmd, "flag --metadata: %q: %w", pair, err)
+			return nil, s.Usagef("flag --metadata: %q: %w", pair, err)
 		}
 		if out == nil {
 			out = map[string]any{}
@@ -48,6 +48,22 @@ func metadata(cmd *cobra.Command, pairs []string) (map[string]any, error) {
 		maps.Copy(out, e.Metadata)
 	}
 	return out, nil
+}
+
+// checkType refuses an unknown type of facts.
+func checkType(s *records.Session, kind string) error {
+	if kind != "" && !memory.Type(kind).Valid() {
+		return s.Usagef("flag --type: want one of semantic, episodic, procedural, conversation, got %q", kind)
+	}
+	return nil
+}
+
+// checkShare refuses a value that is not within 0 and 1.
+func checkShare(s *records.Session, flag string, v float64) error {
+	if !(v >= 0 && v <= 1) {
+		return s.Usagef("flag --%s: want 0 to 1, got %v", flag, v)
+	}
+	return nil
 }
 
 // expiry reads a time span from now, or a time; zero for none.

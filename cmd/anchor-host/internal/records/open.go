@@ -1,6 +1,4 @@
-// Package openstore opens the store of a configuration for a command, and closes it after the
-// command.
-package openstore
+package records
 
 import (
 	"context"
@@ -14,19 +12,15 @@ import (
 	"github.com/anchor-host/anchor-host/store"
 )
 
-// Flags adds the flags of every command that opens the store, but --config. The text says what a
-// tenant owns there, such as "the collection".
-func Flags(cmd *cobra.Command, owned string) {
+// Flags adds the flags that say whose records a command works on, and in which store.
+func Flags(cmd *cobra.Command) {
 	cli.StoreFileFlag(cmd)
-	cmd.Flags().String("tenant", "", "tenant that owns "+owned)
+	cmd.Flags().String("tenant", "", "tenant that owns the records")
 }
 
-// Work is what a command does with the App of the open store.
-type Work func(app *anchor.App) error
-
-// Do opens the store, does the work and closes the store. Plugins are loaded when they are needed.
+// open opens the store, does the work and closes the store. Plugins are loaded when they are needed.
 // Each damaged fact is said once on stderr.
-func Do(a *cli.App, cmd *cobra.Command, access anchor.Access, work Work) (err error) {
+func open(a *cli.App, cmd *cobra.Command, access anchor.Access, work func(*anchor.App) error) (err error) {
 	loaded, err := a.Load(cmd)
 	if err != nil {
 		return err
@@ -45,14 +39,19 @@ func Do(a *cli.App, cmd *cobra.Command, access anchor.Access, work Work) (err er
 	return work(app)
 }
 
-// Delete is like Do, for work that frees space. On a full disk it uses the space that the store
-// reserves for deleting.
-func Delete(a *cli.App, cmd *cobra.Command, work Work) error {
-	err := Do(a, cmd, anchor.ReadWrite, work)
+// With opens the store to read, for a command that needs it for some of its arguments only.
+func With(a *cli.App, cmd *cobra.Command, work func(*anchor.App) error) error {
+	return open(a, cmd, anchor.ReadAnyway, work)
+}
+
+// openToDelete is like open, for work that frees space. On a full disk it uses the space that the
+// store reserves for deleting.
+func openToDelete(a *cli.App, cmd *cobra.Command, work func(*anchor.App) error) error {
+	err := open(a, cmd, anchor.ReadWrite, work)
 	if !errors.Is(err, store.ErrFull) {
 		return err
 	}
-	if again := Do(a, cmd, anchor.DeleteOnly, work); !errors.Is(again, store.ErrFull) {
+	if again := open(a, cmd, anchor.DeleteOnly, work); !errors.Is(again, store.ErrFull) {
 		return again
 	}
 	return err

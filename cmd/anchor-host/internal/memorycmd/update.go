@@ -1,13 +1,15 @@
-package main
+package memorycmd
 
 import (
+	"context"
+	"errors"
 	"maps"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/records"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
 )
 
@@ -18,7 +20,7 @@ type updateFlags struct {
 	relevance      float64
 }
 
-func (a *app) memoryUpdateCommand() *cobra.Command {
+func update(a *cli.App) *cobra.Command {
 	var f updateFlags
 	cmd := &cobra.Command{
 		Use:   "update [flags] ID [TEXT]",
@@ -30,60 +32,47 @@ second argument, or with "-" what comes on stdin. --tag replaces all tags.
   anchor-host memory update f1 --tag travel --relevance 0.9 --expires 720h`,
 		Args: cobra.RangeArgs(1, 2),
 	}
-	cli.ConfigFlag(cmd)
-	storeFlags(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&f.kind, "type", "", "type of the fact: semantic, episodic, procedural, conversation")
 	flags.StringSliceVar(&f.tags, "tag", nil, "tags of the fact, instead of those it has; may be repeated")
 	flags.StringVar(&f.expires, "expires", "", "when the fact expires: after a time span such as 720h, at a time such as 2030-01-02T15:04:05Z, or never")
 	flags.Float64Var(&f.relevance, "relevance", 0, "how important the fact is, 0 to 1")
 	metadataFlag(cmd, &f.metadata)
-	format := cli.FormatFlag(cmd, "table", "json", "yaml")
-	cmd.RunE = a.withStore(func(cmd *cobra.Command, args []string, s *session) error {
-		edit, err := a.edit(cmd, &f, args)
+	return records.Command(a, records.Write, cmd, func(ctx context.Context, s *records.Session, args []string) (cli.Listing, error) {
+		edit, err := f.edit(s, args)
 		if err != nil {
-			return err
+			return cli.Listing{}, err
 		}
-		m, err := s.front.Facts(cmd.Context(), "")
+		m, err := s.Facts(ctx, "")
 		if err != nil {
-			return err
+			return cli.Listing{}, err
 		}
-		e, err := m.Edit(cmd.Context(), args[0], edit)
-		if err != nil {
-			return err
-		}
-		return a.Print(*format, factListing([]memory.Entry{e}, e))
+		e, err := m.Edit(ctx, args[0], edit)
+		return factListing([]memory.Entry{e}, e), err
 	})
-	return cmd
 }
 
 // edit returns the change that arguments and flags state.
-func (a *app) edit(cmd *cobra.Command, f *updateFlags, args []string) (func(*memory.Entry), error) {
-	changed := cmd.Flags().Changed
+func (f *updateFlags) edit(s *records.Session, args []string) (func(*memory.Entry), error) {
+	changed := s.Cmd.Flags().Changed
 	text, err := "", error(nil)
 	if len(args) == 2 {
-		if text, err = a.text(args[1], "text"); err != nil {
+		if text, err = givenText(s, args[1]); err != nil {
 			return nil, err
 		}
-		if strings.TrimSpace(text) == "" {
-			return nil, cli.Usagef(cmd, "the text is empty")
-		}
 	} else if !changed("type") && !changed("tag") && !changed("expires") && !changed("relevance") && !changed("metadata") {
-		return nil, cli.Usagef(cmd, "nothing to change (give a text, or a flag such as --tag)")
+		return nil, s.Usagef("nothing to change (give a text, or a flag such as --tag)")
 	}
-	if changed("type") && !memory.Type(f.kind).Valid() {
-		return nil, cli.Usagef(cmd, "flag --type: want one of semantic, episodic, procedural, conversation, got %q", f.kind)
-	}
-	if changed("relevance") && !(f.relevance >= 0 && f.relevance <= 1) {
-		return nil, cli.Usagef(cmd, "flag --relevance: want 0 to 1, got %v", f.relevance)
+	if err := errors.Join(checkType(s, f.kind), checkShare(s, "relevance", f.relevance)); err != nil {
+		return nil, err
 	}
 	expires := time.Time{}
 	if f.expires != "never" {
 		if expires, err = expiry(f.expires, time.Now()); err != nil {
-			return nil, cli.Usagef(cmd, "flag --expires: %w, or never", err)
+			return nil, s.Usagef("flag --expires: %w, or never", err)
 		}
 	}
-	more, err := metadata(cmd, f.metadata)
+	more, err := metadata(s, f.metadata)
 	if err != nil {
 		return nil, err
 	}

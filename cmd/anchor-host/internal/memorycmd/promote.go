@@ -1,54 +1,48 @@
-package main
+package memorycmd
 
 import (
-	"fmt"
+	"context"
 	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"github.com/anchor-host/anchor-host/anchor"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/records"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
 )
 
-func (a *app) memoryPromoteCommand() *cobra.Command {
+func promote(a *cli.App) *cobra.Command {
 	var conversation string
 	var o anchor.PromoteOptions
 	cmd := &cobra.Command{
 		Use:   "promote --conversation ID [flags]",
 		Short: "Extract facts from the turns of a conversation",
 		Long: `Extract facts from the turns that were added to a conversation since the last
-promotion. anchor.yaml names the plugin, or the entry of models, that does it:
-
-  facts: {extract: {use: my-extractor, every: 10}}
-  facts: {extract: {model: small}}
-
-It can add facts, and change or remove facts that it was shown. A build
-that remembers its query also promotes the conversation, as soon as it has as many
-new turns as every says. The default is 10. With 0, builds promote nothing.`,
+promotion. anchor.yaml names the plugin or the model that does it, as
+"memory: {facts: {extract: {model: small}}}". It can add facts, and change or remove
+facts that it was shown. A build that remembers its query also promotes the
+conversation, as soon as it has as many new turns as facts.extract.every says.`,
 		Example: `  anchor-host memory promote --conversation chat-7
   anchor-host memory promote --conversation chat-7 --user ann -o json`,
 		Args: cobra.NoArgs,
 	}
 	cli.HostFlags(cmd)
-	storeFlags(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&conversation, "conversation", "", "the conversation")
 	cli.SettingFlag(cmd, "conversation", "")
 	flags.StringVar(&o.User, "user", "", "user who owns the facts (default: that of the conversation, or facts.user)")
 	flags.StringVar(&o.Session, "session", "", "session that owns the facts (default: facts.session)")
-	format := cli.FormatFlag(cmd, "table", "json", "yaml")
-	cmd.RunE = a.withStore(func(cmd *cobra.Command, _ []string, s *session) error {
+	return records.Command(a, records.Write, cmd, func(ctx context.Context, s *records.Session, _ []string) (none cli.Listing, err error) {
 		if conversation == "" {
-			return cli.Usagef(cmd, "name the conversation (--conversation ID)")
+			return none, s.Usagef("name the conversation (--conversation ID)")
 		}
-		p, err := s.front.Promote(cmd.Context(), conversation, o)
-		return a.printPromotion(*format, p, err)
+		p, err := s.Promote(ctx, conversation, o)
+		return none, printPromotion(s, p, err)
 	})
-	return cmd
 }
 
-func (a *app) memoryConsolidateCommand() *cobra.Command {
+func consolidate(a *cli.App) *cobra.Command {
 	var f filterFlags
 	cmd := &cobra.Command{
 		Use:   "consolidate [flags]",
@@ -61,22 +55,19 @@ and removes facts. It never sees facts of different users or sessions together.`
 		Args: cobra.NoArgs,
 	}
 	cli.HostFlags(cmd)
-	storeFlags(cmd)
 	f.addFacts(cmd)
-	format := cli.FormatFlag(cmd, "table", "json", "yaml")
-	cmd.RunE = a.withStore(func(cmd *cobra.Command, _ []string, s *session) error {
-		filter, err := f.filter(cmd)
+	return records.Command(a, records.Write, cmd, func(ctx context.Context, s *records.Session, _ []string) (none cli.Listing, err error) {
+		filter, err := f.filter(s)
 		if err != nil {
-			return err
+			return none, err
 		}
-		p, err := s.front.Consolidate(cmd.Context(), "", filter)
-		return a.printPromotion(*format, p, err)
+		p, err := s.Consolidate(ctx, "", filter)
+		return none, printPromotion(s, p, err)
 	})
-	return cmd
 }
 
 // printPromotion prints how facts changed, including the changes before an error.
-func (a *app) printPromotion(format string, p memory.Promotion, failed error) error {
+func printPromotion(s *records.Session, p memory.Promotion, failed error) error {
 	if failed != nil && len(p.Added)+len(p.Updated)+p.Removed == 0 {
 		return failed
 	}
@@ -98,17 +89,13 @@ func (a *app) printPromotion(format string, p memory.Promotion, failed error) er
 	if p.Removed > 0 {
 		l.Rows = append(l.Rows, []string{"removed", "-", "-", "-", strconv.Itoa(p.Removed) + " facts"})
 	}
-	if err := a.Print(format, l); err != nil {
+	if err := s.CLI.Print(s.Format, l); err != nil {
 		return err
 	}
-	a.Say("%s", promotionSummary(p))
+	s.CLI.Say("turns: %d; facts added: %d, updated: %d, removed: %d, known already: %d",
+		p.Turns, len(p.Added), len(p.Updated), p.Removed, p.Known)
 	for _, l := range p.Services {
-		a.Say("asked %s %s: %s", l.Service, cli.OneCell(l.Name), cli.Usage(l))
+		s.CLI.Say("asked %s %s: %s", l.Service, cli.OneCell(l.Name), cli.Usage(l))
 	}
 	return failed
-}
-
-func promotionSummary(p memory.Promotion) string {
-	return fmt.Sprintf("turns: %d; facts added: %d, updated: %d, removed: %d, known already: %d",
-		p.Turns, len(p.Added), len(p.Updated), p.Removed, p.Known)
 }

@@ -1,4 +1,4 @@
-package main
+package memorycmd
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/records"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
 )
@@ -18,7 +19,7 @@ type searchFlags struct {
 	contains, touch, semantic bool
 }
 
-func (a *app) memorySearchCommand() *cobra.Command {
+func search(a *cli.App) *cobra.Command {
 	var f searchFlags
 	cmd := &cobra.Command{
 		Use:   "search [flags] QUERY",
@@ -26,8 +27,8 @@ func (a *app) memorySearchCommand() *cobra.Command {
 		Long: `Find the facts that matter most to a query. They are ranked by the words they
 share with it, by how recently they were used and by how important they are. With
 --semantic their meaning counts instead of their words, as in a build: anchor.yaml
-names the embedder that compares them (facts: {embedder: NAME}). With --contains
-find the facts that contain the text, in upper or lower case.
+names the embedder that compares them (memory: {facts: {embedder: NAME}}). With
+--contains find the facts that contain the text, in upper or lower case.
 
 With --conversation find the turns that contain the text.`,
 		Example: `  anchor-host memory search --user ann "which train?"
@@ -36,8 +37,6 @@ With --conversation find the turns that contain the text.`,
   anchor-host memory search --conversation chat-7 train`,
 		Args: cli.Exactly("QUERY"),
 	}
-	cli.ConfigFlag(cmd)
-	storeFlags(cmd)
 	f.add(cmd)
 	flags := cmd.Flags()
 	flags.IntVar(&f.topK, "top-k", memory.DefaultTopK, "maximum number of facts")
@@ -45,27 +44,23 @@ With --conversation find the turns that contain the text.`,
 	flags.BoolVar(&f.semantic, "semantic", false, "compare meanings, with the embedder that facts.embedder names")
 	cmd.MarkFlagsMutuallyExclusive("contains", "semantic")
 	flags.BoolVar(&f.touch, "touch", false, "record a use of the facts, so that they decay more slowly")
-	format := cli.FormatFlag(cmd, "table", "json", "yaml")
-	cmd.RunE = a.withStoreToRead(func(cmd *cobra.Command, args []string, s *session) error {
-		filter, err := f.filter(cmd)
-		if err != nil {
-			return err
+	return records.Command(a, records.Read, cmd, func(ctx context.Context, s *records.Session, args []string) (cli.Listing, error) {
+		filter, err := f.filter(s)
+		switch {
+		case err != nil:
+			return cli.Listing{}, err
+		case f.topK < 1:
+			return cli.Listing{}, s.Usagef("flag --top-k: want 1 or more, got %d", f.topK)
+		case f.conversation != "":
+			talk, err := s.Conversation(ctx, "", f.conversation)
+			if err != nil {
+				return cli.Listing{}, err
+			}
+			found, err := talk.Search(ctx, args[0])
+			return turnListing(found, found), err
 		}
-		if f.topK < 1 {
-			return cli.Usagef(cmd, "flag --top-k: want 1 or more, got %d", f.topK)
-		}
-		var l cli.Listing
-		if f.conversation != "" {
-			l, err = s.searchTurns(cmd.Context(), f.conversation, args[0])
-		} else {
-			l, err = s.searchFacts(cmd.Context(), &f, filter, args[0])
-		}
-		if err != nil {
-			return err
-		}
-		return a.Print(*format, l)
+		return searchFacts(ctx, s, &f, filter, args[0])
 	})
-	return cmd
 }
 
 // foundFact is a fact with its score. A fact that was found by --contains has no score.
@@ -74,10 +69,10 @@ type foundFact struct {
 	Fact  memory.Entry `json:"fact"`
 }
 
-func (s *session) searchFacts(ctx context.Context, f *searchFlags, filter memory.Filter, query string) (cli.Listing, error) {
-	facts := s.front.Facts
+func searchFacts(ctx context.Context, s *records.Session, f *searchFlags, filter memory.Filter, query string) (cli.Listing, error) {
+	facts := s.Facts
 	if f.semantic {
-		facts = s.front.SemanticFacts
+		facts = s.SemanticFacts
 	}
 	m, err := facts(ctx, "")
 	if err != nil {
@@ -122,13 +117,4 @@ func find(ctx context.Context, m *memory.Manager, f *searchFlags, filter memory.
 		found = append(found, foundFact{&r.Score, r.Entry})
 	}
 	return found, err
-}
-
-func (s *session) searchTurns(ctx context.Context, conversation, text string) (cli.Listing, error) {
-	talk, err := s.front.Conversation(ctx, "", conversation)
-	if err != nil {
-		return cli.Listing{}, err
-	}
-	found, err := talk.Search(ctx, text)
-	return turnListing(found, found), err
 }
