@@ -93,7 +93,7 @@ func TestPathsOutliveAChangeOfFolder(t *testing.T) {
 	if err := app.Reload(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	loaded := app.current.loaded
+	loaded := app.current.Loaded
 	if loaded.MaxTokens != 60 || loaded.File != "anchor.yaml" {
 		t.Errorf("max_tokens %d of %s: the file was not read again", loaded.MaxTokens, loaded.File)
 	}

@@ -39,13 +39,13 @@ func (a *App) Status() Status {
 	defer a.mu.Unlock()
 	s := Status{Draining: a.draining, Last: a.last}
 	if g := a.current; g != nil {
-		s.Tenant = g.loaded.TenantName()
-		s.PriceFile = g.loaded.Path(g.loaded.Telemetry.Prices)
+		s.Tenant = g.Loaded.TenantName()
+		s.PriceFile = g.Loaded.Path(g.Loaded.Telemetry.Prices)
 		if a.options.Store == nil {
-			s.StoreFile, _ = agentstore.Path(g.loaded.StorePath()) // without one, the error is that of the first use
+			s.StoreFile, _ = agentstore.Path(g.Loaded.StorePath()) // without one, the error is that of the first use
 		}
-		s.LockFile = assemble.Guard(g.loaded).Path
-		s.Number, s.Since, s.File, s.PluginDir = g.number, g.since, g.loaded.Location(), g.loaded.PluginDir()
+		s.LockFile = assemble.Guard(g.Loaded).Path
+		s.Number, s.Since, s.File, s.PluginDir = g.Number, g.Since, g.Loaded.Location(), g.Loaded.PluginDir()
 	}
 	return s
 }
@@ -61,6 +61,6 @@ func (a *App) Settings() []Setting {
 	if err != nil {
 		return []Setting{}
 	}
-	defer g.users.Done()
-	return g.loaded.Settings()
+	defer g.Release()
+	return g.Loaded.Settings()
 }

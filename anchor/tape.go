@@ -151,12 +151,11 @@ func (a *App) taped(ctx context.Context, q pipeline.Query, document []byte, o Bu
 	if err != nil {
 		return result, errors.Join(failed, err)
 	}
-	defer g.users.Done()
-	loads, _ := g.loadList()
+	defer g.Release()
 	out.Program, out.Platform, out.Clock = programVersion(), runtime.GOOS+"/"+runtime.GOARCH, t.readings()
 	out.Began = t.began
-	out.NoFile = g.loaded.Location() == ""
-	out.Settings, out.Modules, out.Steps = tape.SettingsOf(g.loaded), modules(loads), t.marks.Steps()
+	out.NoFile = g.Loaded.Location() == ""
+	out.Settings, out.Modules, out.Steps = tape.SettingsOf(g.Loaded), g.Modules(), t.marks.Steps()
 	timeless, err := tape.Timeless(result, failed)
 	if err != nil {
 		return result, errors.Join(failed, err)

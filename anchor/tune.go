@@ -38,18 +38,18 @@ func (a *App) Tune(ctx context.Context, o EvaluateOptions) (*Tuning, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer g.users.Done()
-	recipe, err := g.recipeOf(ctx, o.Build.Pipeline)
+	defer g.Release()
+	p, err := g.Pipeline(ctx, o.Build.Pipeline)
 	if err != nil {
 		return nil, err
 	}
-	name := g.loaded.File
+	name := g.Loaded.File
 	if name == "" {
 		name = "the default configuration"
 	}
 	t := &tuning.Run{
-		Index: func(ctx context.Context) (retrieve.Index, error) { return a.openIndex(ctx, g.loaded) }, Embedder: g.plugins.CollectionEmbedder,
-		Tenant: g.loaded.TenantName(), Ranker: options.Ranker, Set: set,
+		Index: func(ctx context.Context) (retrieve.Index, error) { return a.openIndex(ctx, g.Loaded) }, Embedder: g.CollectionEmbedder,
+		Tenant: g.Loaded.TenantName(), Ranker: options.Ranker, Set: set,
 		Tuner: &eval.Tuner{Set: set, Metric: metric, Concurrency: o.Concurrency},
 	}
 	if o.Progress != nil {
@@ -58,7 +58,7 @@ func (a *App) Tune(ctx context.Context, o EvaluateOptions) (*Tuning, error) {
 	if err := t.Tuner.Check(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
-	out, err := t.Do(ctx, recipe)
+	out, err := t.Do(ctx, p)
 	if errors.Is(err, tuning.ErrNothing) {
 		err = fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
