@@ -10,10 +10,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/anchor-host/anchor-host/anchor/agentrun"
+	"github.com/anchor-host/anchor-host/anchor/builds"
 	"github.com/anchor-host/anchor-host/host"
-	"github.com/anchor-host/anchor-host/internal/agentrun"
 	"github.com/anchor-host/anchor-host/internal/assemble"
-	"github.com/anchor-host/anchor-host/internal/builds"
 	"github.com/anchor-host/anchor-host/internal/components"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/costs"
@@ -105,10 +105,21 @@ func Load(path string, o Options) (*App, error) {
 	return openAbsolute(loaded, o)
 }
 
+// Configuration is a configuration that the commands of this module have read. Other programs have [Load],
+// [LoadBytes] and [LoadFS].
+type Configuration interface {
+	// Location is the path of its file, empty if there is none.
+	Location() string
+}
+
 // Open is [Load] for a configuration that is already in memory. The commands of this module use
 // it, because flags and environment variables change the configuration after it was read. Loading
-// plugins stops when ctx ends.
-func Open(ctx context.Context, loaded *config.Loaded, o Options) (*App, error) {
+// plugins stops when ctx ends. The error is [ErrInvalid] for a configuration of another program.
+func Open(ctx context.Context, c Configuration, o Options) (*App, error) {
+	loaded, ok := c.(*config.Loaded)
+	if !ok {
+		return nil, fmt.Errorf("%w: a configuration of type %T (load it with Load, LoadBytes or LoadFS)", ErrInvalid, c)
+	}
 	a := &App{options: o, store: o.Store, reloading: make(chan struct{}, 1), opening: make(chan struct{}, 1)}
 	if a.options.Logger == nil {
 		a.options.Logger = slog.New(slog.DiscardHandler)

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/anchor-host/anchor-host/internal/agentrun"
+	"github.com/anchor-host/anchor-host/anchor/agentrun"
 	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/config"
@@ -214,7 +214,7 @@ func (r *agentRun) assemble(ctx context.Context) (*Assembled, error) {
 			if err := r.stored.KeepCuts(ctx, cuts); err != nil {
 				result.Diagnostics.Warnings = append(result.Diagnostics.Warnings, "the text of a cut result is not stored: "+observe.Text(ctx, err))
 			}
-			if note := agentrun.New(*r.stored, nil, nil).Read(ctx, frames.ObservedFrames(r.state.Observations)); note != nil {
+			if note := agentrun.New(r.stored.Store, r.stored.Tenant, r.stored.ID, nil, nil).Read(ctx, frames.ObservedFrames(r.state.Observations)); note != nil {
 				result.Diagnostics.Warnings = append(result.Diagnostics.Warnings, agentrun.NotNoted(ctx, note))
 			}
 		}

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/anchor-host/anchor-host/internal/agentrun"
+	"github.com/anchor-host/anchor-host/anchor/agentrun"
 	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/config"
@@ -399,7 +399,7 @@ func (b *build) run(ctx context.Context, p *assemble.Pipeline, with *assemble.Ov
 		err = built.Remember(ctx, pipeline.Turn{Role: pipeline.RoleUser, Content: b.query.Text})
 	}
 	if err == nil && b.config.Frames != nil && !b.repeats {
-		run := agentrun.New(agentstore.Run{Store: b.store, Tenant: b.config.TenantName(), ID: b.config.Frames.Run}, nil, nil)
+		run := agentrun.New(b.store, b.config.TenantName(), b.config.Frames.Run, nil, nil)
 		// The turn is stored: an error would make the caller build, and remember, again.
 		if note := run.Read(ctx, frames.ItemFrames(result.Window.Items)); note != nil {
 			result.Diagnostics.Warnings = append(result.Diagnostics.Warnings, agentrun.NotNoted(ctx, note))

@@ -10,37 +10,23 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/anchor-host/anchor-host/anchor/builds"
 	"github.com/anchor-host/anchor-host/internal/aside"
 	"github.com/anchor-host/anchor-host/internal/assemble"
-	"github.com/anchor-host/anchor-host/internal/builds"
 	"github.com/anchor-host/anchor-host/internal/builtdoc"
 	"github.com/anchor-host/anchor-host/internal/errkind"
 	"github.com/anchor-host/anchor-host/internal/tape"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/explain"
 	"github.com/anchor-host/anchor-host/store"
 )
 
-// BuildSummary is what a list of builds shows of one.
-type BuildSummary = builds.Summary
-
-// BuildRecord is the record of a build.
-type BuildRecord = builds.Record
-
-// BuildFilter selects records of builds.
-type BuildFilter = builds.Filter
-
-// BuildPage is a part of a list of builds.
-type BuildPage = builds.Page
-
-// RecordStats count the records of builds since the App was opened.
-type RecordStats = builds.Stats
-
 // Builds lists the records of a tenant's builds, the newest first: at most limit, 1 to 1,000, from a
 // cursor on, which is empty for the first page. An empty tenant means that of the configuration.
-func (a *App) Builds(ctx context.Context, tenant string, f BuildFilter, cursor string, limit int) (BuildPage, error) {
+func (a *App) Builds(ctx context.Context, tenant string, f builds.Filter, cursor string, limit int) (builds.Page, error) {
 	c, s, err := a.storeOf(ctx, tenant)
 	if err != nil {
-		return BuildPage{}, err
+		return builds.Page{}, err
 	}
 	page, err := builds.List(ctx, s, c.TenantName(), f, cursor, limit)
 	if errors.Is(err, store.ErrInvalid) {
@@ -51,10 +37,10 @@ func (a *App) Builds(ctx context.Context, tenant string, f BuildFilter, cursor s
 
 // FindBuilds is [App.Builds] for many records: the first search of a tenant reads all of them, and holds in memory
 // what searches compare, so that further ones take milliseconds.
-func (a *App) FindBuilds(ctx context.Context, tenant string, f BuildFilter, cursor string, limit int) (BuildPage, error) {
+func (a *App) FindBuilds(ctx context.Context, tenant string, f builds.Filter, cursor string, limit int) (builds.Page, error) {
 	c, s, err := a.storeOf(ctx, tenant)
 	if err != nil {
-		return BuildPage{}, err
+		return builds.Page{}, err
 	}
 	page, err := a.keeping.index.Find(ctx, s, c.TenantName(), f, cursor, limit)
 	if errors.Is(err, store.ErrInvalid) {
@@ -65,7 +51,7 @@ func (a *App) FindBuilds(ctx context.Context, tenant string, f BuildFilter, curs
 
 // BuildRecord returns the record of a build. The error wraps store.ErrNotFound if there is none. An
 // empty tenant means that of the configuration.
-func (a *App) BuildRecord(ctx context.Context, tenant, id string) (*BuildRecord, error) {
+func (a *App) BuildRecord(ctx context.Context, tenant, id string) (*builds.Record, error) {
 	c, s, err := a.storeOf(ctx, tenant)
 	if err != nil {
 		return nil, err
@@ -92,11 +78,11 @@ func (a *App) RemoveBuilds(ctx context.Context, tenant string, ids ...string) (i
 }
 
 // RecordStats returns how many records of builds were kept and dropped so far.
-func (a *App) RecordStats() RecordStats {
+func (a *App) RecordStats() builds.Stats {
 	a.keeping.mu.Lock()
 	defer a.keeping.mu.Unlock()
 	if a.keeping.keeper == nil {
-		return RecordStats{}
+		return builds.Stats{}
 	}
 	return a.keeping.keeper.Stats()
 }
@@ -134,7 +120,7 @@ type RepeatedBuild struct {
 	Err    error
 	// Departure is the first place where the new build departs from the recorded one. nil: there is
 	// none.
-	Departure *builtdoc.Departure
+	Departure *explain.Departure
 	// Generation is the digest of the configuration and the plugins that the new build had.
 	Generation string
 }
@@ -144,7 +130,7 @@ type RepeatedBuild struct {
 // the options, ID, Callbacks, Key and RequestID apply; the others come from the record. Nothing is remembered, and what plugins store is gone with the build. The
 // error wraps [ErrNotKept] if the record lacks the request, which needs content: true under records.
 // A new build that fails is no error, unless it did not begin or ctx has ended.
-func (a *App) RepeatBuild(ctx context.Context, tenant string, r *BuildRecord, o BuildOptions) (*RepeatedBuild, error) {
+func (a *App) RepeatBuild(ctx context.Context, tenant string, r *builds.Record, o BuildOptions) (*RepeatedBuild, error) {
 	if !r.Content || r.Detail.Request == nil {
 		return nil, fmt.Errorf("build %.100q: %w (records keep it with content: true, and not if they are too large)", r.ID, ErrNotKept)
 	}

@@ -7,8 +7,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/anchor-host/anchor-host/anchor/eval"
 	"github.com/anchor-host/anchor-host/internal/assemble"
-	"github.com/anchor-host/anchor-host/internal/eval"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
@@ -57,18 +57,15 @@ type EvaluateOptions struct {
 	Progress func(config string, done, total int)
 }
 
-// Report is the result of an evaluation. Its JSON form is the output of "anchor-host eval -o
-// json".
-type Report = eval.Report
-
 // WriteReport writes a report as a single HTML page, which needs no other file, no script and no
 // network. The page lists the given number of worst queries.
-func WriteReport(w io.Writer, r *Report, worst int) error { return eval.WriteHTML(w, r, worst) }
+func WriteReport(w io.Writer, r *eval.Report, worst int) error { return eval.WriteHTML(w, r, worst) }
 
 // Evaluate builds one window for each query of a collection. It compares the items after each
-// step, and after the budget cut, with the judgements. It stops at the first build that fails.
+// step, and after the budget cut, with the judgements. The JSON form of the report is the output of
+// "anchor-host eval -o json". It stops at the first build that fails.
 // Build.Remember is refused.
-func (a *App) Evaluate(ctx context.Context, o EvaluateOptions) (*Report, error) {
+func (a *App) Evaluate(ctx context.Context, o EvaluateOptions) (*eval.Report, error) {
 	if o.Build.Remember {
 		return nil, fmt.Errorf("%w: build.remember: an evaluation writes to no conversation (leave it out)", ErrInvalid)
 	}

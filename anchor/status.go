@@ -5,7 +5,6 @@ import (
 
 	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/internal/assemble"
-	"github.com/anchor-host/anchor-host/internal/config"
 )
 
 // Status says which version of the configuration an App uses.
@@ -52,7 +51,15 @@ func (a *App) Status() Status {
 
 // Setting is one effective value of a configuration. Its JSON form is that of "anchor-host config
 // show --origin -o json".
-type Setting = config.Setting
+type Setting struct {
+	// Path is the key path in anchor.yaml.
+	Path string `json:"path"`
+	// Value is a bool, int64, float64, []string or string, and Text the same in one cell of a table.
+	Value any    `json:"value"`
+	Text  string `json:"-"`
+	// Origin is "flag --x", "environment X", "file:line" or "default".
+	Origin string `json:"origin,omitempty"`
+}
 
 // Settings lists every value of the configuration that is set or has a default, with its origin.
 // The values of secrets are hidden. It is empty once the App is closed.
@@ -62,5 +69,10 @@ func (a *App) Settings() []Setting {
 		return []Setting{}
 	}
 	defer g.Release()
-	return g.Loaded.Settings()
+	of := g.Loaded.Settings()
+	list := make([]Setting, len(of))
+	for i := range of {
+		list[i] = Setting(of[i])
+	}
+	return list
 }

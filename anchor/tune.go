@@ -5,20 +5,18 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/anchor-host/anchor-host/internal/eval"
+	"github.com/anchor-host/anchor-host/anchor/eval"
 	"github.com/anchor-host/anchor-host/internal/tuning"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 )
-
-// Tuning is what [App.Tune] found. Its JSON form is the output of "anchor-host eval --tune -o json".
-type Tuning = eval.Tuning
 
 // Tune looks for good numbers for the retrievers of collections that the steps of a configuration
 // name, and for the weights of retrievers that a step merges. It tunes on one half of the queries
 // and measures on the other. It changes nothing. The first metric at the first depth is tuned; nil
 // means nDCG@10. Progress gets the number of rankings that were measured, and -1 for the total,
-// which is not known before. Other, CorpusItems and most options of Build are refused.
-func (a *App) Tune(ctx context.Context, o EvaluateOptions) (*Tuning, error) {
+// which is not known before. Other, CorpusItems and most options of Build are refused. The
+// JSON form of the result is the output of "anchor-host eval --tune -o json".
+func (a *App) Tune(ctx context.Context, o EvaluateOptions) (*eval.Tuning, error) {
 	if o.Other != nil || o.CorpusItems || o.Build.Items != nil {
 		return nil, fmt.Errorf("%w: tuning asks retrievers and nothing else (leave out other, corpus items and items)", ErrInvalid)
 	}

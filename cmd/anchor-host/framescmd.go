@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/anchor-host/anchor-host/anchor"
+	"github.com/anchor-host/anchor-host/anchor/agentrun"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
 )
@@ -135,7 +135,7 @@ func (s *session) push(cmd *cobra.Command, f *frameFlags, summary string) (cli.L
 	if err != nil {
 		return cli.Listing{}, err
 	}
-	pushed, err := run.Push(cmd.Context(), frame, anchor.PushOptions{
+	pushed, err := run.Push(cmd.Context(), frame, agentrun.PushOptions{
 		By: f.by, Step: f.step, Count: f.count, Limits: f.limits.change(cmd, limits), GlobalSummary: f.summary,
 	})
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/anchor-host/anchor-host/anchor"
+	"github.com/anchor-host/anchor-host/anchor/agentrun"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
 	"github.com/anchor-host/anchor-host/store"
@@ -28,7 +28,7 @@ run can get another request. Any other order is refused.`,
 }
 
 // runWork is the function of a command that works on one agent run.
-type runWork func(ctx context.Context, run *anchor.Run, args []string) (cli.Listing, error)
+type runWork func(ctx context.Context, run *agentrun.Run, args []string) (cli.Listing, error)
 
 // runCommand makes a command work on the run that its flag --run names.
 func (a *app) runCommand(cmd *cobra.Command, with func(sessionFunc) func(*cobra.Command, []string) error, work runWork) *cobra.Command {
@@ -61,7 +61,7 @@ or with "-" what comes on stdin. The intent before it must have ended.`,
 		Args:    cli.Exactly("PROMPT"),
 	}
 	by := cmd.Flags().String("by", "anchor-host", "name of the actor")
-	return a.runCommand(cmd, a.withStore, func(ctx context.Context, run *anchor.Run, args []string) (cli.Listing, error) {
+	return a.runCommand(cmd, a.withStore, func(ctx context.Context, run *agentrun.Run, args []string) (cli.Listing, error) {
 		prompt, err := a.text(args[0], "prompt")
 		if err != nil {
 			return cli.Listing{}, err
@@ -81,7 +81,7 @@ the kind intent_analysis, and a snapshot with the label "start" is taken.`,
 		Args:    cli.Exactly("CONTENT"),
 	}
 	by := cmd.Flags().String("by", "anchor-host", "name recorded in the run as its creator")
-	return a.runCommand(cmd, a.withStore, func(ctx context.Context, run *anchor.Run, args []string) (cli.Listing, error) {
+	return a.runCommand(cmd, a.withStore, func(ctx context.Context, run *agentrun.Run, args []string) (cli.Listing, error) {
 		content, err := a.text(args[0], "content")
 		if err != nil {
 			return cli.Listing{}, err
@@ -106,7 +106,7 @@ func (a *app) intentEndCommand() *cobra.Command {
 	cmd.Flags().StringVar(&status, "status", "completed", "how it ends: completed or cancelled")
 	cmd.Flags().StringVar(&reason, "reason", "", "why")
 	cmd.Flags().StringVar(&commit, "commit", "", "the commit that fulfils the request")
-	return a.runCommand(cmd, a.withStore, func(ctx context.Context, run *anchor.Run, _ []string) (cli.Listing, error) {
+	return a.runCommand(cmd, a.withStore, func(ctx context.Context, run *agentrun.Run, _ []string) (cli.Listing, error) {
 		return intentListing(run.EndIntent(ctx, frames.IntentStatus(status), reason, commit))
 	})
 }
@@ -119,7 +119,7 @@ func (a *app) intentShowCommand() *cobra.Command {
 		Example: `  anchor-host frames intent show --run fix-42 -o json`,
 		Args:    cobra.NoArgs,
 	}
-	return a.runCommand(cmd, a.withStoreToRead, func(ctx context.Context, run *anchor.Run, _ []string) (cli.Listing, error) {
+	return a.runCommand(cmd, a.withStoreToRead, func(ctx context.Context, run *agentrun.Run, _ []string) (cli.Listing, error) {
 		in, err := run.Intent(ctx)
 		if err == nil && in == nil {
 			err = fmt.Errorf("intent: %w (give the run one with: anchor-host frames intent ask)", store.ErrNotFound)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/anchor-host/anchor-host/anchor"
+	"github.com/anchor-host/anchor-host/anchor/agentrun"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
 	"github.com/anchor-host/anchor-host/store"
@@ -61,7 +61,7 @@ frames that the window holds now. The old plan is kept unchanged.`,
 func (a *app) planCommand(cmd *cobra.Command, replan bool) *cobra.Command {
 	cmd.Args = cobra.MinimumNArgs(1)
 	by := cmd.Flags().String("by", "anchor-host", "name of the actor")
-	return a.runCommand(cmd, a.withStore, func(ctx context.Context, run *anchor.Run, args []string) (cli.Listing, error) {
+	return a.runCommand(cmd, a.withStore, func(ctx context.Context, run *agentrun.Run, args []string) (cli.Listing, error) {
 		plan, err := run.Plan(ctx, args, *by, replan)
 		if err != nil {
 			return cli.Listing{}, err
@@ -84,7 +84,7 @@ when the newest plan was made, including those that have left it since.`,
 	all := cmd.Flags().Bool("all", false, "also show plans that were replaced")
 	seen := cmd.Flags().Bool("seen", false, "show the frames that the window held when the plan was made")
 	cmd.MarkFlagsMutuallyExclusive("all", "seen")
-	return a.runCommand(cmd, a.withStoreToRead, func(ctx context.Context, run *anchor.Run, _ []string) (cli.Listing, error) {
+	return a.runCommand(cmd, a.withStoreToRead, func(ctx context.Context, run *agentrun.Run, _ []string) (cli.Listing, error) {
 		plans, err := run.Plans(ctx)
 		switch {
 		case err != nil:
@@ -127,7 +127,7 @@ steps together 1 MiB.`,
 	flags.StringVar(&f.inputs, "inputs", "", "any JSON value: what the step works on")
 	flags.StringVar(&f.outputs, "outputs", "", "any JSON value: what the step produced")
 	flags.StringVar(&f.checks, "checks", "", "any JSON value: how the results are checked")
-	return a.runCommand(cmd, a.withStore, func(ctx context.Context, run *anchor.Run, args []string) (cli.Listing, error) {
+	return a.runCommand(cmd, a.withStore, func(ctx context.Context, run *agentrun.Run, args []string) (cli.Listing, error) {
 		number, err := strconv.Atoi(args[0])
 		if err != nil {
 			return cli.Listing{}, cli.Usagef(cmd, "step: want its number, 1 or more, got %q", args[0])
@@ -151,7 +151,7 @@ type stepFlags struct {
 	inputs, outputs, checks string
 }
 
-func (f *stepFlags) change(cmd *cobra.Command) (c anchor.StepChange, err error) {
+func (f *stepFlags) change(cmd *cobra.Command) (c agentrun.StepChange, err error) {
 	c.Status, c.Reason = frames.StepStatus(f.status), f.reason
 	if f.reason != "" && f.status == "" {
 		return c, cli.Usagef(cmd, "flag --reason needs --status")

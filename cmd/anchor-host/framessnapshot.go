@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/anchor-host/anchor-host/anchor"
+	"github.com/anchor-host/anchor-host/anchor/agentrun"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
 )
@@ -34,7 +34,7 @@ func (a *app) snapshotTakeCommand() *cobra.Command {
 		Example: `  anchor-host frames snapshot take --run fix-42 "before the rewrite"`,
 		Args:    cli.Exactly("LABEL"),
 	}
-	return a.runCommand(cmd, a.withStore, func(ctx context.Context, run *anchor.Run, args []string) (cli.Listing, error) {
+	return a.runCommand(cmd, a.withStore, func(ctx context.Context, run *agentrun.Run, args []string) (cli.Listing, error) {
 		s, err := run.TakeSnapshot(ctx, args[0])
 		if err != nil {
 			return cli.Listing{}, err
@@ -53,7 +53,7 @@ func (a *app) snapshotListCommand() *cobra.Command {
 		Example: `  anchor-host frames snapshot list --run fix-42 -o json`,
 		Args:    cobra.NoArgs,
 	}
-	return a.runCommand(cmd, a.withStoreToRead, func(ctx context.Context, run *anchor.Run, _ []string) (cli.Listing, error) {
+	return a.runCommand(cmd, a.withStoreToRead, func(ctx context.Context, run *agentrun.Run, _ []string) (cli.Listing, error) {
 		list, err := run.Snapshots(ctx)
 		return snapshotListing(list), err
 	})
@@ -68,7 +68,7 @@ which are named by their numbers.`,
 		Example: `  anchor-host frames snapshot diff --run fix-42 1 2`,
 		Args:    cli.Exactly("EARLIER", "LATER"),
 	}
-	return a.runCommand(cmd, a.withStoreToRead, func(ctx context.Context, run *anchor.Run, args []string) (cli.Listing, error) {
+	return a.runCommand(cmd, a.withStoreToRead, func(ctx context.Context, run *agentrun.Run, args []string) (cli.Listing, error) {
 		var pair [2]*frames.Snapshot
 		for i, text := range args {
 			number, err := strconv.ParseUint(text, 10, 63)

@@ -12,11 +12,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/anchor-host/anchor-host/anchor/builds"
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/record"
 	"github.com/anchor-host/anchor-host/host/service"
 	"github.com/anchor-host/anchor-host/host/spec"
-	"github.com/anchor-host/anchor-host/internal/builds"
 	"github.com/anchor-host/anchor-host/internal/components"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/errkind"

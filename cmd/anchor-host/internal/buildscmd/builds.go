@@ -12,9 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/anchor-host/anchor-host/anchor"
+	"github.com/anchor-host/anchor-host/anchor/builds"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/openstore"
-	"github.com/anchor-host/anchor-host/internal/builds"
 	"github.com/anchor-host/anchor-host/internal/builtdoc"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/pipeline/explain/svg"
@@ -44,7 +44,7 @@ func flags(cmd *cobra.Command) {
 }
 
 func list(a *cli.App) *cobra.Command {
-	var f anchor.BuildFilter
+	var f builds.Filter
 	var outcome, since, cursor string
 	var limit int
 	cmd := &cobra.Command{
@@ -105,7 +105,7 @@ func list(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-func listing(list []anchor.BuildSummary, data any) cli.Listing {
+func listing(list []builds.Summary, data any) cli.Listing {
 	l := cli.Listing{Header: []string{"BUILD", "ENDED", "USER", "PIPELINE", "CONVERSATION", "OUTCOME", "ITEMS", "TOKENS", "COST", "TIME", "QUESTION"}, Data: data}
 	for i := range list {
 		b := &list[i]
@@ -120,7 +120,7 @@ func listing(list []anchor.BuildSummary, data any) cli.Listing {
 func cell(text string) string { return cli.Dash(cli.OneCell(text)) }
 
 // costCell is what models cost.
-func costCell(b *anchor.BuildSummary) string {
+func costCell(b *builds.Summary) string {
 	switch {
 	case b.Unpriced:
 		return "no price"
@@ -130,7 +130,7 @@ func costCell(b *anchor.BuildSummary) string {
 	return "-"
 }
 
-func outcomeCell(b *anchor.BuildSummary) string {
+func outcomeCell(b *builds.Summary) string {
 	switch {
 	case len(b.Skipped) > 0:
 		return string(b.Outcome) + ": skipped " + cli.OneCell(strings.Join(b.Skipped, ", "))
@@ -141,7 +141,7 @@ func outcomeCell(b *anchor.BuildSummary) string {
 }
 
 // document reads the result of a record.
-func document(r *anchor.BuildRecord) (*builtdoc.Doc, error) {
+func document(r *builds.Record) (*builtdoc.Doc, error) {
 	return builtdoc.Recorded(r.ID, r.Detail.Result, r.Content)
 }
 
@@ -200,7 +200,7 @@ has texts and the build was asked for with a request.`,
 }
 
 // printRequest prints the request of a build.
-func printRequest(a *cli.App, r *anchor.BuildRecord) error {
+func printRequest(a *cli.App, r *builds.Record) error {
 	switch {
 	case !r.Content:
 		return fmt.Errorf("build %s: %w: its request (records keep it with content: true under records)", r.ID, store.ErrNotFound)
@@ -211,7 +211,7 @@ func printRequest(a *cli.App, r *anchor.BuildRecord) error {
 }
 
 // rows are the figures of a record.
-func rows(r *anchor.BuildRecord) [][]string {
+func rows(r *builds.Record) [][]string {
 	list := [][]string{
 		{"build", r.ID}, {"question", cell(r.Query)}, {"ended", r.Time.UTC().Format(time.RFC3339Nano)}, {"user", cell(r.User)}, {"key", cell(r.Key)}, {"request id", cell(r.RequestID)},
 		{"cost", costCell(&r.Summary)}, {"pipeline", cell(r.Pipeline)}, {"conversation", cell(r.Conversation)},
