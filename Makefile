@@ -248,7 +248,7 @@ test-thorough: ## run the tests that are short in `make test` with their large c
 race: export CGO_ENABLED = 1
 race: ## run the tests of the concurrent packages under the race detector
 	$(GO) test -race -short -skip "Hostile|FewAmongMany|InStepWithTheFacts|^TestMemory$$|EqualNames|^TestKill$$|Int8|LongList" $$($(GO) list ./pipeline/... ./store/... ./tokens/... | grep -Ev '/(pipeline/(core|explain|fill|format|ingest/parse|ingest/chunk|message|providers|promptcache|retrieve/words|retrieve/analysis)|tokens/internal/hf)(/|$$)')
-	$(GO) test -race -short -skip 'Scopes|HostileTexts' ./server/quota ./server/console ./internal/builds
+	$(GO) test -race -short -skip 'Scopes|HostileTexts' ./server/quota ./server/console ./anchor/builds
 	$(GO) test -race -run 'Push|Many|Stalls|Redirects|BreaksOff' ./registry
 	$(GO) test -race -short -run 'Reload|Stream|Drain|Cancel|Admission' ./server
 	$(GO) test -race -short -timeout 30m ./anchor ./internal/agentstore ./host/steps ./host/internal/fairness ./host/internal/linear

@@ -76,8 +76,8 @@ func (a *App) age(ctx context.Context) {
 	if err != nil {
 		return // it is closed
 	}
-	defer g.users.Done()
-	if g.loaded.Store.Keep == nil {
+	defer g.Release()
+	if g.Loaded.Store.Keep == nil {
 		return
 	}
 	var all Aged

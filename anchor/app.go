@@ -10,15 +10,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/anchor-host/anchor-host/anchor/agentrun"
+	"github.com/anchor-host/anchor-host/anchor/builds"
 	"github.com/anchor-host/anchor-host/host"
-	"github.com/anchor-host/anchor-host/host/spec"
-	"github.com/anchor-host/anchor-host/internal/agentrun"
 	"github.com/anchor-host/anchor-host/internal/assemble"
-	"github.com/anchor-host/anchor-host/internal/builds"
 	"github.com/anchor-host/anchor-host/internal/components"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/costs"
-	"github.com/anchor-host/anchor-host/internal/errkind"
 	"github.com/anchor-host/anchor-host/internal/kvstore"
 	"github.com/anchor-host/anchor-host/internal/sharing"
 	"github.com/anchor-host/anchor-host/pipeline/conversation"
@@ -35,9 +33,9 @@ type App struct {
 	reloading chan struct{} // holds a value during a reload
 
 	mu       sync.Mutex
-	current  *generation // nil once closed
-	draining int         // former generations that are not closed yet
-	last     Attempt     // the last reload
+	current  *assemble.Generation // nil once closed
+	draining int                  // former generations that are not closed yet
+	last     Attempt              // the last reload
 	retired  sync.WaitGroup
 
 	keeping keeping // of records of builds
@@ -107,10 +105,21 @@ func Load(path string, o Options) (*App, error) {
 	return openAbsolute(loaded, o)
 }
 
+// Configuration is a configuration that the commands of this module have read. Other programs have [Load],
+// [LoadBytes] and [LoadFS].
+type Configuration interface {
+	// Location is the path of its file, empty if there is none.
+	Location() string
+}
+
 // Open is [Load] for a configuration that is already in memory. The commands of this module use
 // it, because flags and environment variables change the configuration after it was read. Loading
-// plugins stops when ctx ends.
-func Open(ctx context.Context, loaded *config.Loaded, o Options) (*App, error) {
+// plugins stops when ctx ends. The error is [ErrInvalid] for a configuration of another program.
+func Open(ctx context.Context, c Configuration, o Options) (*App, error) {
+	loaded, ok := c.(*config.Loaded)
+	if !ok {
+		return nil, fmt.Errorf("%w: a configuration of type %T (load it with Load, LoadBytes or LoadFS)", ErrInvalid, c)
+	}
 	a := &App{options: o, store: o.Store, reloading: make(chan struct{}, 1), opening: make(chan struct{}, 1)}
 	if a.options.Logger == nil {
 		a.options.Logger = slog.New(slog.DiscardHandler)
@@ -142,45 +151,22 @@ func Open(ctx context.Context, loaded *config.Loaded, o Options) (*App, error) {
 	return a, nil
 }
 
-// newGeneration makes a generation, which keeps modules of the one before that it cannot load. before is nil for the
+// newGeneration opens a generation, which keeps modules of the one before that it cannot load. before is nil for the
 // first one. It loads the plugins unless [Options.Lazy] is set.
-func (a *App) newGeneration(ctx context.Context, loaded *config.Loaded, before *generation) (*generation, error) {
-	g := &generation{number: 1, since: time.Now(), loaded: loaded, configs: map[string]*config.Config{}, recipes: map[string]*assemble.Recipe{}, making: make(chan struct{}, 1)}
-	for _, name := range append(loaded.PipelineNames(), "") {
-		c, err := loaded.Pipeline(name)
-		if err != nil {
-			return nil, err
-		}
-		g.configs[name] = c
-	}
-	live, err := assemble.Components(loaded, a.components)
-	if err != nil {
-		return nil, wrong(err)
-	}
-	read := assemble.ReadPrices
-	var modules map[string]*spec.Spec
-	if before != nil {
-		modules = before.plugins.Modules()
-	}
-	if before != nil && a.options.StrictReload {
-		read = assemble.CheckStart
-	}
-	if g.prices, err = read(loaded); err != nil {
-		return nil, errkind.As(ErrInvalid, err)
-	}
-	g.plugins = assemble.Open(&loaded.Config, assemble.Options{
-		PluginDir: loaded.PluginDir(), CacheDir: loaded.CachePath(), Path: loaded.Path, Guard: assemble.Guard(loaded),
-		Logger: a.options.Logger, OnCompile: a.options.OnCompile, OnRecord: a.options.onRecord(), Tape: a.options.Tape.tape(), KV: a.values(loaded), Components: live, Before: modules, Keep: !a.options.Lazy, OnDamaged: a.options.OnDamaged,
+func (a *App) newGeneration(ctx context.Context, loaded *config.Loaded, before *assemble.Generation) (*assemble.Generation, error) {
+	g, err := assemble.Open(loaded, assemble.Options{
+		Logger: a.options.Logger, OnCompile: a.options.OnCompile, OnRecord: a.options.onRecord(), Tape: a.options.Tape.tape(), KV: a.values(loaded),
+		Components: a.components, Before: before, Strict: before != nil && a.options.StrictReload, Keep: !a.options.Lazy, OnDamaged: a.options.OnDamaged,
 		Index: func(ctx context.Context) (retrieve.Index, error) { return a.openIndex(ctx, loaded) },
 	})
-	if a.options.Lazy {
-		return g, nil
+	if err != nil || a.options.Lazy {
+		return g, err
 	}
 	if err := a.prepare(ctx, g); err != nil {
-		_ = g.plugins.Close(context.WithoutCancel(ctx)) // only the first error is reported
+		_ = g.Close(context.WithoutCancel(ctx)) // only the first error is reported
 		return nil, err
 	}
-	g.plugins.ForgetBefore()
+	g.ForgetBefore()
 	return g, nil
 }
 
@@ -192,24 +178,12 @@ func (a *App) values(loaded *config.Loaded) host.KVStore {
 	return kvstore.New(func(ctx context.Context) (store.Store, error) { return a.openStore(ctx, loaded) })
 }
 
-// prepare makes the recipes of all pipelines and of the provider chain.
-func (a *App) prepare(ctx context.Context, g *generation) error {
+// prepare compiles all pipelines and what the configuration says of agents.
+func (a *App) prepare(ctx context.Context, g *assemble.Generation) error {
 	// The pipeline at the top level comes first, because plugins count with its tokenizer in
 	// their init.
-	for _, name := range append([]string{""}, g.loaded.PipelineNames()...) {
-		if assemble.UsesStore(g.configs[name]) {
-			if _, err := a.openStore(ctx, g.loaded); err != nil {
-				return err
-			}
-		}
-		r, err := g.recipeOf(ctx, name)
-		if err == nil {
-			err = r.Ready()
-		}
-		if err == nil {
-			warm(ctx, g, name)
-			err = g.plugins.PreparePromoter(host.WithTenant(ctx, g.loaded.TenantName()), g.configs[name])
-		}
+	for _, name := range append([]string{""}, g.Loaded.PipelineNames()...) {
+		err := a.preparePipeline(ctx, g, name)
 		switch {
 		case err != nil && name != "":
 			return fmt.Errorf("pipelines.%s: %w", name, err)
@@ -217,19 +191,32 @@ func (a *App) prepare(ctx context.Context, g *generation) error {
 			return err
 		}
 	}
-	chain, err := g.chainOf(ctx)
+	agent, err := g.Agent(ctx)
 	if err == nil {
-		err = chain.Ready()
+		err = agent.Ready()
 	}
 	return err
 }
 
-// warm counts a text with the tokenizer of a pipeline, so that its vocabulary is loaded. A failure
-// shows in builds.
-func warm(ctx context.Context, g *generation, pipeline string) {
-	if t, err := g.plugins.Counter(g.configs[pipeline]); err == nil {
+func (a *App) preparePipeline(ctx context.Context, g *assemble.Generation, name string) error {
+	c, err := g.Config(name)
+	if err == nil && assemble.UsesStore(c) {
+		_, err = a.openStore(ctx, g.Loaded)
+	}
+	if err != nil {
+		return err
+	}
+	p, err := g.Pipeline(ctx, name)
+	if err == nil {
+		err = p.Ready()
+	}
+	if err != nil {
+		return err
+	}
+	if t, err := g.Counter(c); err == nil { // its vocabulary is loaded; a failure shows in builds
 		_, _ = t.Count(ctx, "a")
 	}
+	return g.PreparePromoter(host.WithTenant(ctx, g.Loaded.TenantName()), c)
 }
 
 // Prepare loads the plugins of a pipeline, which [Options.Lazy] leaves to its first build. The
@@ -239,11 +226,8 @@ func (a *App) Prepare(ctx context.Context, pipeline string) error {
 	if err != nil {
 		return err
 	}
-	defer g.users.Done()
-	if _, err := g.loaded.Pipeline(pipeline); err != nil {
-		return err
-	}
-	_, err = g.recipeOf(ctx, pipeline)
+	defer g.Release()
+	_, err = g.Pipeline(ctx, pipeline)
 	return err
 }
 
@@ -313,7 +297,7 @@ func (a *App) override(loaded *config.Loaded) error {
 // replace makes g the current generation; nil means none. The previous generation is closed when
 // its last user is done. commit is called at the moment of the change. replace reports whether there
 // was a previous one; otherwise nothing changes.
-func (a *App) replace(g *generation, commit func()) bool {
+func (a *App) replace(g *assemble.Generation, commit func()) bool {
 	a.mu.Lock()
 	old := a.current
 	if old == nil {
@@ -321,7 +305,7 @@ func (a *App) replace(g *generation, commit func()) bool {
 		return false
 	}
 	if a.current = g; g != nil {
-		g.number = old.number + 1
+		g.Number = old.Number + 1
 	}
 	commit()
 	a.draining++
@@ -329,13 +313,12 @@ func (a *App) replace(g *generation, commit func()) bool {
 	a.mu.Unlock()
 	go func() {
 		defer a.retired.Done()
-		old.users.Wait()
 		defer func() {
 			a.mu.Lock()
 			defer a.mu.Unlock()
 			a.draining--
 		}()
-		if err := old.plugins.Close(context.Background()); err != nil {
+		if err := old.Close(context.Background()); err != nil {
 			a.options.Logger.Warn("plugins do not close", "error", err)
 		}
 	}()
@@ -412,4 +395,20 @@ func (a *App) openStore(ctx context.Context, loaded *config.Loaded) (store.Store
 		a.store = t.Store(s)
 	}
 	return a.store, nil
+}
+
+// take sends a value into a channel with room for one, to lock it. It prefers a free channel over
+// an ended ctx, because the next operation of the caller returns a better error.
+func take(ctx context.Context, room chan struct{}) error {
+	select {
+	case room <- struct{}{}:
+		return nil
+	default:
+	}
+	select {
+	case room <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }

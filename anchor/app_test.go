@@ -4,6 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -152,10 +156,7 @@ func TestTable(t *testing.T) {
 	for _, s := range request.Settings {
 		fields[s.Field], members[s.Member] = true, true
 	}
-	applied := map[string]bool{}
-	for _, a := range appliers {
-		applied[a.field] = true
-	}
+	applied := readOptions(t)
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[BuildOptions]()) {
 		if !fields[f.Name] || !applied[f.Name] {
 			t.Errorf("option %s: in the table %v, applied %v", f.Name, fields[f.Name], applied[f.Name])
@@ -179,6 +180,27 @@ func TestTable(t *testing.T) {
 			}
 		}
 	}
+}
+
+// readOptions returns the fields of the options that the files of a build read.
+func readOptions(t *testing.T) map[string]bool {
+	t.Helper()
+	read := map[string]bool{}
+	for _, name := range []string{"apply.go", "build.go", "builds.go"} {
+		f, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			if s, ok := n.(*ast.SelectorExpr); ok {
+				if of := types.ExprString(s.X); of == "o" || of == "b.options" {
+					read[s.Sel.Name] = true
+				}
+			}
+			return true
+		})
+	}
+	return read
 }
 
 func TestBuildRequest(t *testing.T) {

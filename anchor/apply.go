@@ -1,10 +1,9 @@
 package anchor
 
 import (
+	"cmp"
 	"fmt"
-	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/anchor-host/anchor-host/internal/config"
@@ -12,168 +11,124 @@ import (
 	"github.com/anchor-host/anchor-host/store"
 )
 
-// appliers apply the fields of [BuildOptions] that are not zero to a plan. They run in this
-// order.
-var appliers = []struct {
-	field string
-	apply func(*plan, *BuildOptions) error
-}{
-	{"Pipeline", setPipeline},
-	{"Tenant", func(p *plan, o *BuildOptions) error { return p.set("tenant", o.Tenant) }},
-	{"User", setUser},
-	{"Session", func(p *plan, o *BuildOptions) error {
-		return p.setFacts(func(f *config.Facts) { f.Session = o.Session })
-	}},
-	{"Timeout", func(p *plan, o *BuildOptions) error { return p.set("timeout", o.Timeout.String()) }},
-	{"MaxTokens", func(p *plan, o *BuildOptions) error { return p.set("window.max_tokens", strconv.Itoa(o.MaxTokens)) }},
-	{"Model", setModel}, // before Tokenizer, which may be a file for the model
-	{"Tokenizer", func(p *plan, o *BuildOptions) error { return p.set("counting.tokenizer", o.Tokenizer) }},
-	{"Fit", func(p *plan, o *BuildOptions) error { return p.set("window.fit", o.Fit) }},
-	{"Fill", func(p *plan, o *BuildOptions) error { return p.set("window.fill", o.Fill) }},
-	{"Truncate", func(p *plan, o *BuildOptions) error { return p.set("window.truncate", o.Truncate) }},
-	{"Order", func(p *plan, o *BuildOptions) error { return p.set("window.order", o.Order) }},
-	{"Tools", setTools},
-	{"IncludeQuery", func(p *plan, o *BuildOptions) error { p.config.IncludeQuery = o.IncludeQuery; return nil }},
-	{"FitOptions", setFitOptions},
-	{"Format", func(p *plan, o *BuildOptions) error { return p.set("format", o.Format) }},
-	{"FormatOptions", setFormatOptions},
-	{"Formatter", setFormatter},
-	{"Preset", func(p *plan, o *BuildOptions) error { return p.set("window.budget.preset", o.Preset) }},
-	{"Budget", setBudget},
-	{"SystemPrompts", setPrompts},
-	{"Conversation", func(p *plan, o *BuildOptions) error { return p.set("memory.conversation.id", o.Conversation) }},
-	{"Turns", setTurns},
-	{"Remember", setRemember},
-	{"Items", func(p *plan, o *BuildOptions) error { p.build.Items = o.Items; return nil }},
-	{"Only", func(p *plan, o *BuildOptions) error { p.build.Only = o.Only; return nil }},
-	{"Skip", func(p *plan, o *BuildOptions) error { p.build.Skip = o.Skip; return nil }},
-	{"AllowPartial", func(p *plan, _ *BuildOptions) error { p.build.Partial = true; return nil }},
-	{"Explain", func(p *plan, _ *BuildOptions) error { p.explain = true; return nil }},
-	{"Previous", func(p *plan, o *BuildOptions) error { p.previous = o.Previous; return nil }},
-	{"ID", func(p *plan, o *BuildOptions) error { p.id = o.ID; return nil }},
-	{"Key", func(*plan, *BuildOptions) error { return nil }}, // for the record
-	{"RequestID", func(*plan, *BuildOptions) error { return nil }},
-	{"Callbacks", func(p *plan, o *BuildOptions) error { p.build.Callbacks = o.Callbacks; return nil }},
+// over writes the options over the configuration c of a pipeline, which shares nothing that it changes
+// with another one. Those that a configuration has no key for are read where the build needs them.
+func (o *BuildOptions) over(c *config.Config) error {
+	if o.Timeout < 0 {
+		return fmt.Errorf("%w: timeout: want a time of more than 0, got %v", ErrInvalid, o.Timeout)
+	}
+	c.Timeout = cmp.Or(config.Duration(o.Timeout), c.Timeout)
+	if err := o.setOwner(c); err != nil {
+		return err
+	}
+	if o.reshapes() {
+		for _, set := range []func(*config.Config) error{o.setCounting, o.setWindow, o.setFormat} {
+			if err := set(c); err != nil {
+				return err
+			}
+		}
+	}
+	return o.setMemory(c)
 }
 
-// apply applies the options to the plan.
-func (p *plan) apply(o *BuildOptions) error {
-	p.build.Config = &p.config
-	v := reflect.ValueOf(o).Elem()
-	for i, a := range appliers {
-		if v.Field(places[i]).IsZero() {
-			continue
-		}
-		if err := a.apply(p, o); err != nil {
+// reshapes reports whether the options change what is compiled of a pipeline.
+func (o *BuildOptions) reshapes() bool {
+	return o.MaxTokens != 0 || o.Tokenizer+o.Model+o.Fit+o.Fill+o.Truncate+o.Order+o.Format+o.Preset != "" || o.FitOptions != nil ||
+		o.Tools != nil || o.IncludeQuery != nil || o.FormatOptions != nil || o.Formatter != nil || o.Budget != nil || o.SystemPrompts != nil
+}
+
+func (o *BuildOptions) setOwner(c *config.Config) error {
+	if o.Tenant != "" {
+		if err := c.SetTenant(o.Tenant); err != nil {
 			return err
 		}
 	}
-	// The comparison and the record use the traces.
-	p.build.Explain = p.explain || p.previous != nil || p.generation.loaded.Builds.Records != nil
-	if p.config.Memory.Name != "" && p.config.Conversation != nil {
-		return excluded("memory.use", "memory.conversation")
+	if len(o.User) > store.MaxName {
+		return fmt.Errorf("%w: user: %d bytes (want at most %d)", ErrInvalid, len(o.User), store.MaxName)
 	}
-	p.user, p.key, p.requestID = o.User, o.Key, o.RequestID
-	if f := p.config.Facts; f != nil {
-		p.user = f.User // which o.User has set
+	if c.Facts == nil {
+		if o.Session != "" {
+			return fmt.Errorf("%w: a session has facts, and the configuration has none (set memory.facts in anchor.yaml)", ErrInvalid)
+		}
+		return nil
 	}
-	if f := p.config.Facts; f != nil && f.RequireUser && f.User == "" {
+	facts := *c.Facts
+	facts.User, facts.Session = cmp.Or(o.User, facts.User), cmp.Or(o.Session, facts.Session)
+	c.Facts = &facts
+	if facts.RequireUser && facts.User == "" {
 		return fmt.Errorf("%w: the build names no user (name the one whose facts it may have, or set memory.facts.require_user to false)", ErrInvalid)
 	}
 	return nil
 }
 
-// places are the indexes, in [BuildOptions], of the fields that appliers name.
-var places = func() []int {
-	places := make([]int, len(appliers))
-	for i, a := range appliers {
-		f, ok := reflect.TypeFor[BuildOptions]().FieldByName(a.field)
-		if !ok {
-			panic("anchor: no option " + a.field)
-		}
-		places[i] = f.Index[0]
-	}
-	return places
-}()
-
-func setUser(p *plan, o *BuildOptions) error {
-	if len(o.User) > store.MaxName {
-		return fmt.Errorf("%w: user: %d bytes (want at most %d)", ErrInvalid, len(o.User), store.MaxName)
-	}
-	if p.config.Facts == nil {
-		return nil
-	}
-	return p.setFacts(func(f *config.Facts) { f.User = o.User })
-}
-
-// setFacts changes the settings of the facts.
-func (p *plan) setFacts(set func(*config.Facts)) error {
-	if p.config.Facts == nil {
-		return fmt.Errorf("%w: a session has facts, and the configuration has none (set memory.facts in anchor.yaml)", ErrInvalid)
-	}
-	own := *p.config.Facts
-	set(&own)
-	p.config.Facts = &own
-	return nil
-}
-
-// set sets the value at a path that the command line can also set.
-func (p *plan) set(path, value string) error { return config.Set(&p.config, path, value) }
-
-func setPipeline(p *plan, o *BuildOptions) error {
-	if _, err := p.generation.loaded.Pipeline(o.Pipeline); err != nil {
-		return err
-	}
-	p.pipeline, p.config = o.Pipeline, *p.generation.configs[o.Pipeline]
-	return nil
-}
-
-func setModel(p *plan, o *BuildOptions) error {
-	if o.Tokenizer != "" && !strings.HasPrefix(o.Tokenizer, "file:") {
+func (o *BuildOptions) setCounting(c *config.Config) error {
+	if o.Model != "" && o.Tokenizer != "" && !strings.HasPrefix(o.Tokenizer, "file:") {
 		return excluded("model", "tokenizer")
 	}
-	return p.set("counting.model", o.Model)
+	return c.SetCounting(o.Model, o.Tokenizer)
 }
 
-// setFitOptions comes after fit and truncate, which it needs.
-func setFitOptions(p *plan, o *BuildOptions) error {
-	f := config.FitOptions{
-		MessageOverhead: o.FitOptions.MessageOverhead, Priming: o.FitOptions.Priming, Tools: o.FitOptions.Tools, MinTokens: o.FitOptions.MinTokens,
+func (o *BuildOptions) setWindow(c *config.Config) error {
+	if err := o.setBudget(c); err != nil {
+		return err
 	}
-	for _, n := range []struct {
-		key   string
-		value *int
-	}{{"message_overhead", f.MessageOverhead}, {"priming", f.Priming}, {"cut_min_tokens", &f.MinTokens}} {
-		if n.value != nil && *n.value < 0 {
-			return fmt.Errorf("%w: window.%s: want 0 or more, got %d", ErrInvalid, n.key, *n.value)
+	w := &c.Window
+	w.MaxTokens = cmp.Or(o.MaxTokens, w.MaxTokens)
+	w.Fit, w.Fill = cmp.Or(o.Fit, w.Fit), cmp.Or(o.Fill, w.Fill)
+	w.Truncate, w.Order = cmp.Or(o.Truncate, w.Truncate), cmp.Or(o.Order, w.Order)
+	w.IncludeQuery = cmp.Or(o.IncludeQuery, w.IncludeQuery)
+	if o.Tools != nil {
+		if err := format.CheckTools(o.Tools); err != nil {
+			return fmt.Errorf("%w: %w", ErrInvalid, err)
+		}
+		w.Tools = config.Tools(o.Tools)
+	}
+	if o.SystemPrompts != nil {
+		w.SystemPrompts = make([]config.SystemPrompt, len(o.SystemPrompts))
+		for i, s := range o.SystemPrompts {
+			w.SystemPrompts[i] = config.SystemPrompt(s)
 		}
 	}
-	p.config.FitOptions = f
-	return effective(f.WithoutEffect(&p.config))
+	if o.FitOptions == nil {
+		return c.CheckShape()
+	}
+	w.FitOptions = config.FitOptions(*o.FitOptions)
+	return cmp.Or(c.CheckShape(), effective(w.FitOptions.WithoutEffect(c)))
 }
 
-// setFormatOptions comes after format, which it needs.
-func setFormatOptions(p *plan, o *BuildOptions) error {
-	f := config.FormatOptions(*o.FormatOptions)
-	if f.Breakpoints != "" && f.Breakpoints != "auto" && f.Breakpoints != "fixed" {
-		return fmt.Errorf("%w: format_options.breakpoints: want one of auto, fixed, got %q", ErrInvalid, f.Breakpoints)
-	}
+func (o *BuildOptions) setBudget(c *config.Config) error {
 	switch {
-	case f.MaxOutput < 0:
-		return fmt.Errorf("%w: format_options.max_output_tokens: want 0 or more, got %d", ErrInvalid, f.MaxOutput)
-	case f.ContextTokens < 0:
-		return fmt.Errorf("%w: format_options.context_tokens: want 0 or more, got %d", ErrInvalid, f.ContextTokens)
+	case o.Preset != "" && o.Budget != nil:
+		return excluded("preset", "budget")
+	case o.Preset != "":
+		return c.SetPreset(o.Preset)
+	case o.Budget == nil:
+		return nil
 	}
-	p.config.FormatOptions = f
-	return effective(f.WithoutEffect(&p.config))
+	b := &config.Budget{TotalTokens: o.Budget.TotalTokens, EnforceSharedPool: o.Budget.EnforceSharedPool}
+	for _, a := range o.Budget.Allocations {
+		b.Allocations = append(b.Allocations, config.Allocation{
+			Source: string(a.Source), MaxTokens: a.MaxTokens, MinTokens: a.MinTokens, Overflow: string(a.Overflow),
+		})
+	}
+	c.Budget, c.Answer = b, o.Budget.ReserveTokens
+	return nil
 }
 
-func setTools(p *plan, o *BuildOptions) error {
-	if err := format.CheckTools(o.Tools); err != nil {
-		return fmt.Errorf("%w: %w", ErrInvalid, err)
+func (o *BuildOptions) setFormat(c *config.Config) error {
+	if o.Formatter != nil && (o.Format != "" || o.FormatOptions != nil) {
+		return excluded("a formatter", "format and its options")
 	}
-	p.config.Tools = config.Tools(o.Tools)
-	return nil
+	if o.Format != "" {
+		if err := c.SetFormat(o.Format); err != nil {
+			return err
+		}
+	}
+	if o.FormatOptions == nil {
+		return nil
+	}
+	c.FormatOptions = config.FormatOptions(*o.FormatOptions)
+	return cmp.Or(c.CheckShape(), effective(c.FormatOptions.WithoutEffect(c)))
 }
 
 // effective returns an error for options that have no effect.
@@ -184,64 +139,32 @@ func effective(findings []config.Finding) error {
 	return fmt.Errorf("%w: %s: %s", ErrInvalid, findings[0].Path, findings[0].Message)
 }
 
-func setFormatter(p *plan, o *BuildOptions) error {
-	if o.Format != "" || o.FormatOptions != nil {
-		return excluded("a formatter", "format and its options")
-	}
-	p.build.Formatter = o.Formatter
-	return nil
-}
-
-func setBudget(p *plan, o *BuildOptions) error {
-	if o.Preset != "" {
-		return excluded("preset", "budget")
-	}
-	b := &config.Budget{
-		TotalTokens: o.Budget.TotalTokens, EnforceSharedPool: o.Budget.EnforceSharedPool,
-	}
-	for _, a := range o.Budget.Allocations {
-		b.Allocations = append(b.Allocations, config.Allocation{
-			Source: string(a.Source), MaxTokens: a.MaxTokens, MinTokens: a.MinTokens, Overflow: string(a.Overflow),
-		})
-	}
-	p.config.Budget, p.config.Answer = b, o.Budget.ReserveTokens
-	return nil
-}
-
-func setPrompts(p *plan, o *BuildOptions) error {
-	prompts := make([]config.SystemPrompt, len(o.SystemPrompts))
-	for i, s := range o.SystemPrompts {
-		prompts[i] = config.SystemPrompt{Content: s.Content, Priority: s.Priority}
-	}
-	p.config.SystemPrompts = prompts
-	return nil
-}
-
-func setTurns(p *plan, o *BuildOptions) error {
-	if o.Conversation != "" {
+func (o *BuildOptions) setMemory(c *config.Config) error {
+	switch {
+	case o.Conversation != "" && o.Turns != nil:
 		return excluded("a conversation of the store", "turns")
-	}
-	for i := range o.Turns {
-		if err := o.Turns[i].Validate(); err != nil {
-			return fmt.Errorf("%w: turns[%d]: %w", ErrInvalid, i, err)
+	case o.Conversation != "":
+		if err := c.SetConversation(o.Conversation); err != nil {
+			return err
 		}
+	case o.Turns != nil:
+		for i := range o.Turns {
+			if err := o.Turns[i].Validate(); err != nil {
+				return fmt.Errorf("%w: turns[%d]: %w", ErrInvalid, i, err)
+			}
+		}
+		var talk config.Conversation
+		if c.Conversation != nil {
+			talk = *c.Conversation
+		}
+		talk.ID, talk.Turns = "", nil
+		c.Conversation, o.Turns = &talk, slices.Clone(o.Turns)
 	}
-	var c config.Conversation
-	if p.config.Conversation != nil {
-		c = *p.config.Conversation
+	if c.Memory.Name != "" && c.Conversation != nil {
+		return excluded("memory.use", "memory.conversation")
 	}
-	c.ID, c.Turns = "", nil
-	p.config.Conversation, p.build.Turns = &c, slices.Clone(o.Turns)
-	return nil
-}
-
-func setRemember(p *plan, _ *BuildOptions) error {
-	if p.config.Conversation == nil || p.config.Conversation.ID == "" {
+	if o.Remember && (c.Conversation == nil || c.Conversation.ID == "") {
 		return fmt.Errorf("%w: remember: no conversation of the store is named (set Conversation)", ErrInvalid)
 	}
-	if strings.TrimSpace(p.query.Text) == "" {
-		return fmt.Errorf("%w: remember: the query is empty (give it a text, or do not remember it)", ErrInvalid)
-	}
-	p.remember = true
 	return nil
 }

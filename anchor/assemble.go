@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/anchor-host/anchor-host/internal/agentrun"
+	"github.com/anchor-host/anchor-host/anchor/agentrun"
 	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/config"
@@ -79,24 +79,22 @@ func (a *App) Assemble(ctx context.Context, messages []pipeline.Message, o Assem
 	if err != nil {
 		return nil, err
 	}
-	defer g.users.Done()
-	r := &agentRun{config: g.loaded.Config, messages: messages, given: o.State, tools: o.tools, model: o.model, form: o.form, written: o.written, unchecked: o.unchecked, inPlace: o.inPlace}
+	defer g.Release()
+	r := &agentRun{config: g.Loaded.Config, messages: messages, given: o.State, tools: o.tools, model: o.model, form: o.form, written: o.written, unchecked: o.unchecked, inPlace: o.inPlace}
 	if err := r.apply(&o); err != nil {
 		return nil, err
 	}
-	return r.observed(ctx, g, func(ctx context.Context) (*Assembled, error) {
-		return within(ctx, &r.config, func(ctx context.Context) (*Assembled, error) { return a.carryOutRun(ctx, g, r, o.Run, o.User) })
-	})
+	return observed(ctx, g, &r.config, observe.Work{Kind: observe.Assembly}, endedAssembly, func(ctx context.Context) (*Assembled, error) { return a.carryOutRun(ctx, g, r, o.Run, o.User) })
 }
 
 // carryOutRun assembles the messages. If run is not empty, it loads and saves the state of that
 // run of a user.
-func (a *App) carryOutRun(ctx context.Context, g *generation, r *agentRun, run, user string) (_ *Assembled, err error) {
+func (a *App) carryOutRun(ctx context.Context, g *assemble.Generation, r *agentRun, run, user string) (_ *Assembled, err error) {
 	if run != "" {
 		if err := config.CheckName(run); err != nil {
 			return nil, fmt.Errorf("%w: run: %w", ErrInvalid, err)
 		}
-		s, err := a.openStore(ctx, g.loaded)
+		s, err := a.openStore(ctx, g.Loaded)
 		if err != nil {
 			return nil, err
 		}
@@ -106,10 +104,10 @@ func (a *App) carryOutRun(ctx context.Context, g *generation, r *agentRun, run, 
 	if err := r.prepare(ctx); err != nil {
 		return nil, err
 	}
-	if r.recipe, err = g.chainOf(ctx); err != nil {
+	if r.agent, err = g.Agent(ctx); err != nil {
 		return nil, err
 	}
-	if r.recipe, err = r.recipe.For(r.model); err != nil {
+	if r.agent, err = r.agent.For(r.model); err != nil {
 		return nil, err
 	}
 	return r.assemble(ctx)
@@ -129,7 +127,7 @@ type agentRun struct {
 	inPlace func(error) error
 	// written is as in [AssembleOptions].
 	written func([]pipeline.Message) []pipeline.Message
-	recipe  *assemble.ChainRecipe
+	agent   *assemble.Agent
 	// stored is the run in the store. It is nil if the state is not stored.
 	stored *agentstore.Run
 	// user is the user that the stored run belongs to.
@@ -142,22 +140,22 @@ type agentRun struct {
 
 // apply enters the options.
 func (r *agentRun) apply(o *AssembleOptions) error {
-	for _, v := range []struct {
-		path, value string
-		given       bool
-	}{
-		{"tenant", o.Tenant, o.Tenant != ""},
-		{"timeout", o.Timeout.String(), o.Timeout != 0},
-		{"agent.max_tokens", fmt.Sprint(o.MaxTokens), o.MaxTokens != 0},
-		{"agent.max_messages", fmt.Sprint(o.MaxMessages), o.MaxMessages != 0},
-	} {
-		if !v.given {
-			continue
-		}
-		if err := config.Set(&r.config, v.path, v.value); err != nil {
+	c := &r.config
+	if o.Tenant != "" {
+		if err := c.SetTenant(o.Tenant); err != nil {
 			return err
 		}
 	}
+	for _, v := range []struct {
+		key   string
+		given int64
+	}{{"timeout", int64(o.Timeout)}, {"agent.max_tokens", int64(o.MaxTokens)}, {"agent.max_messages", int64(o.MaxMessages)}} {
+		if v.given < 0 {
+			return fmt.Errorf("%w: %s: want 1 or more, got %d", ErrInvalid, v.key, v.given)
+		}
+	}
+	c.Timeout = cmp.Or(config.Duration(o.Timeout), c.Timeout)
+	c.Agent.MaxTokens, c.Agent.MaxMessages = cmp.Or(o.MaxTokens, c.Agent.MaxTokens), cmp.Or(o.MaxMessages, c.Agent.MaxMessages)
 	r.phase = o.Phase
 	switch r.phase {
 	case "", agent.PhaseLLM, agent.PhaseSynthesize:
@@ -184,7 +182,7 @@ func (r *agentRun) assemble(ctx context.Context) (*Assembled, error) {
 		if r.stored != nil {
 			keep = func(handle, text string) { cuts[handle] = text }
 		}
-		chain, err := r.recipe.Chain(r.frames, keep)
+		chain, err := r.agent.Chain(r.frames, keep)
 		if err != nil {
 			return nil, err
 		}
@@ -216,7 +214,7 @@ func (r *agentRun) assemble(ctx context.Context) (*Assembled, error) {
 			if err := r.stored.KeepCuts(ctx, cuts); err != nil {
 				result.Diagnostics.Warnings = append(result.Diagnostics.Warnings, "the text of a cut result is not stored: "+observe.Text(ctx, err))
 			}
-			if note := agentrun.New(*r.stored, nil, nil).Read(ctx, frames.ObservedFrames(r.state.Observations)); note != nil {
+			if note := agentrun.New(r.stored.Store, r.stored.Tenant, r.stored.ID, nil, nil).Read(ctx, frames.ObservedFrames(r.state.Observations)); note != nil {
 				result.Diagnostics.Warnings = append(result.Diagnostics.Warnings, agentrun.NotNoted(ctx, note))
 			}
 		}

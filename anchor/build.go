@@ -8,14 +8,14 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"strings"
 	"time"
 
-	"github.com/anchor-host/anchor-host/host"
-	"github.com/anchor-host/anchor-host/internal/agentrun"
+	"github.com/anchor-host/anchor-host/anchor/agentrun"
 	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/config"
-	"github.com/anchor-host/anchor-host/internal/ledger"
+	"github.com/anchor-host/anchor-host/internal/observe"
 	"github.com/anchor-host/anchor-host/internal/request"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/conversation"
@@ -23,6 +23,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/fill"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
 	"github.com/anchor-host/anchor-host/pipeline/promptcache"
+	"github.com/anchor-host/anchor-host/store"
 )
 
 // BuildOptions override the configuration for one build. A field with its zero value overrides
@@ -151,9 +152,17 @@ func (a *App) Build(ctx context.Context, q pipeline.Query, o BuildOptions) (*pip
 	if err != nil {
 		return nil, err
 	}
-	defer g.users.Done()
-	p := &plan{generation: g, config: g.loaded.Config, query: q}
-	return a.build(ctx, p, &o)
+	defer g.Release()
+	return a.buildWith(ctx, g, q, o)
+}
+
+// buildWith is [App.Build] with a generation, which the caller holds.
+func (a *App) buildWith(ctx context.Context, g *assemble.Generation, q pipeline.Query, o BuildOptions) (*pipeline.Result, error) {
+	c, err := g.Config(o.Pipeline)
+	if err != nil {
+		return nil, err
+	}
+	return a.build(ctx, &build{generation: g, options: &o, config: *c, query: q})
 }
 
 // BuildRequest builds one context window from a JSON document, the input of "anchor-host build
@@ -176,41 +185,36 @@ func (a *App) BuildRequest(ctx context.Context, name string, document io.Reader,
 			return nil, fmt.Errorf("read %s: %w", name, err)
 		}
 	}
-	return a.buildDocument(ctx, name, data, &o, false)
+	return a.buildDocument(ctx, name, data, o, false)
 }
 
 // buildDocument is [App.BuildRequest] of a document that was read. repeats is set if it repeats a
 // recorded build, which explains the build also if the document does not ask for it.
-func (a *App) buildDocument(ctx context.Context, name string, data []byte, o *BuildOptions, repeats bool) (*pipeline.Result, error) {
+func (a *App) buildDocument(ctx context.Context, name string, data []byte, o BuildOptions, repeats bool) (*pipeline.Result, error) {
 	g, err := a.use(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer g.users.Done()
-	req, c, err := request.Read(ctx, name, data, g.loaded)
+	defer g.Release()
+	req, c, err := request.Read(ctx, name, data, g.Loaded)
 	if err != nil {
 		return nil, wrong(err)
 	}
 	if o.Conversation != "" && req.Conversation != nil {
 		return nil, excluded("a conversation of the store", "the conversation of the request")
 	}
-	p := &plan{generation: g, config: *c, query: req.Query.Query, pipeline: req.Pipeline, document: data}
-	p.build.Items, p.explain = request.Convert(req.Items), req.Explain || repeats
-	p.repeats = repeats
-	p.build.Partial = req.AllowPartial
-	if !req.SharesPlugins() {
-		p.own = c
-	}
+	o.Pipeline, o.Items, o.Explain, o.AllowPartial = req.Pipeline, request.Convert(req.Items), req.Explain || repeats, req.AllowPartial
+	b := &build{generation: g, options: &o, config: *c, query: req.Query.Query, document: data, repeats: repeats, reshaped: true, own: !req.SharesPlugins()}
 	if req.Steps != nil {
-		if p.replaced, err = g.recipeOf(ctx, p.pipeline); err != nil {
+		if b.replaced, err = g.Pipeline(ctx, o.Pipeline); err != nil {
 			return nil, err
 		}
-		if p.own, err = p.replaced.Keep(c); err != nil {
+		if c, err = b.replaced.Keep(c); err != nil {
 			return nil, err
 		}
-		p.config = *p.own
+		b.config = *c
 	}
-	return a.build(ctx, p, o)
+	return a.build(ctx, b)
 }
 
 // refuse returns an error for options that a request states itself.
@@ -224,171 +228,178 @@ func refuse(o *BuildOptions) error {
 	return nil
 }
 
-// plan describes one build: the configuration with the options applied.
-type plan struct {
-	generation *generation
-	// pipeline is the name of the pipeline whose steps run, unless own has steps.
-	pipeline string
-	own      *config.Config
-	// replaced is the recipe whose steps those of a request replace, but for the steps that must
-	// answer. nil: the request has no steps.
-	replaced *assemble.Recipe
-
-	query    pipeline.Query
-	config   config.Config
-	build    assemble.Build
-	remember bool
-	explain  bool
-	previous *promptcache.Snapshot
+// build is one build: the configuration of a pipeline, and what its caller overrides.
+type build struct {
+	generation *assemble.Generation
+	options    *BuildOptions
+	// config is that of the pipeline, or of the request, with the options.
+	config config.Config
+	query  pipeline.Query
 	// document is the request. nil: the build was asked for without one.
 	document []byte
-	// id names the record.
-	id string
-	// key and requestID say who asked for the build.
-	key, requestID string
-	// user is the user that the build is for, "" for nobody.
-	user string
 	// repeats is set if the build repeats a recorded one, and must leave no trace in the store.
 	repeats bool
+	// reshaped is set if config is not what the pipeline was compiled from.
+	reshaped bool
+	// own is set if the request names steps or plugins of its own, so that its pipeline is compiled for
+	// this build.
+	own bool
+	// replaced is the pipeline whose steps those of a request replace, but for the steps that must
+	// answer. nil: the request has no steps.
+	replaced *assemble.Pipeline
+	// user is the user that the build is for, "" for nobody.
+	user  string
+	store store.Store
 }
 
-func (a *App) build(ctx context.Context, p *plan, o *BuildOptions) (*pipeline.Result, error) {
-	if err := p.apply(o); err != nil {
+func (a *App) build(ctx context.Context, b *build) (*pipeline.Result, error) {
+	o := b.options
+	if err := o.over(&b.config); err != nil {
 		return nil, err
 	}
-	keep, err := a.recording(p, o)
+	if o.Remember && strings.TrimSpace(b.query.Text) == "" {
+		return nil, fmt.Errorf("%w: remember: the query is empty (give it a text, or do not remember it)", ErrInvalid)
+	}
+	b.reshaped = b.reshaped || o.reshapes()
+	if b.user = o.User; b.config.Facts != nil {
+		b.user = b.config.Facts.User
+	}
+	keep, err := a.recording(b)
 	if err != nil {
 		return nil, err
 	}
-	result, err := p.observed(ctx, func(ctx context.Context) (*pipeline.Result, error) {
-		return within(ctx, &p.config, func(ctx context.Context) (*pipeline.Result, error) { return a.carryOut(ctx, p) })
-	})
+	work := observe.Work{Kind: observe.Build, Name: o.Pipeline, Text: func() string { return b.query.Text }}
+	result, err := observed(ctx, b.generation, &b.config, work, ended, func(ctx context.Context) (*pipeline.Result, error) { return a.carryOut(ctx, b) })
 	if keep != nil {
 		keep(result, err)
 	}
 	return result, err
 }
 
-// within runs work for the tenant of a configuration and stops it after the timeout of the
-// configuration; 0 is no timeout. The error of a timeout says how to raise it.
-func within[T any](ctx context.Context, c *config.Config, work func(context.Context) (T, error)) (T, error) {
-	ctx, _ = ledger.Under(host.WithTenant(ctx, c.TenantName())) // of all that the work asks models for
-	if c.Timeout <= 0 {
-		return work(ctx)
-	}
-	bounded, cancel := context.WithTimeout(ctx, time.Duration(c.Timeout))
-	defer cancel()
-	done, err := work(bounded)
-	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil && bounded.Err() != nil {
-		err = fmt.Errorf("%w (all of it may take %v: raise timeout)", err, c.Timeout)
-	}
-	return done, err
-}
-
-// carryOut runs the build of a plan.
-func (a *App) carryOut(ctx context.Context, p *plan) (*pipeline.Result, error) {
-	if assemble.UsesStore(&p.config) {
+// carryOut runs a build.
+func (a *App) carryOut(ctx context.Context, b *build) (*pipeline.Result, error) {
+	if assemble.UsesStore(&b.config) {
 		var err error
-		if p.build.Store, err = a.openStore(ctx, p.generation.loaded); err != nil {
+		if b.store, err = a.openStore(ctx, b.generation.Loaded); err != nil {
 			return nil, err
 		}
-		if err = p.claim(ctx); err != nil {
+		if err = b.claim(ctx); err != nil {
 			return nil, err
 		}
 	}
-	recipe, err := p.recipe(ctx)
+	p, err := b.compiled(ctx)
 	if err != nil {
 		return nil, err
 	}
-	p.build.Compactions, p.build.Hold = &a.compacting, p.generation.hold
-	if p.repeats { // no compaction begins
-		p.build.Repeats, p.build.Compactions = true, new(conversation.Compactions)
-		if err := p.build.Compactions.Close(ctx); err != nil {
-			return nil, err
-		}
-	}
-	if a.options.Tape != nil { // work in the background would not be on the tape
-		p.build.Compactions, p.build.Now = nil, a.options.Tape.now
-	}
-	assembly, err := recipe.Assembly(ctx, p.build)
+	with, err := a.overrides(ctx, b)
 	if err != nil {
 		return nil, err
 	}
-	result, err := p.run(ctx, assembly)
-	if err == nil && p.remember && a.options.Tape == nil {
-		a.promoteLater(ctx, p)
+	result, err := b.run(ctx, p, with)
+	if err == nil && b.options.Remember && a.options.Tape == nil {
+		a.promoteLater(ctx, b)
 	}
-	if err == nil && p.config.Facts != nil && a.options.Tape == nil && !p.repeats {
-		a.using.note(p.build.Store, p.config.TenantName(), result.Window.Items, p.build.Items, time.Now())
+	if err == nil && b.config.Facts != nil && a.options.Tape == nil && !b.repeats {
+		a.using.note(b.store, b.config.TenantName(), result.Window.Items, b.options.Items, time.Now())
 	}
 	return result, err
 }
 
+// compiled returns the pipeline of the build, which it shares with other builds unless it has plugins of
+// its own.
+func (b *build) compiled(ctx context.Context) (*assemble.Pipeline, error) {
+	if !b.own {
+		return b.generation.Pipeline(ctx, b.options.Pipeline)
+	}
+	p, err := b.generation.Compile(ctx, &b.config)
+	if err == nil && b.replaced != nil {
+		err = b.replaced.GoRound(p)
+	}
+	return p, err
+}
+
+// overrides are what the build has in the place of the pipeline's own.
+func (a *App) overrides(ctx context.Context, b *build) (*assemble.Overrides, error) {
+	o := b.options
+	with := &assemble.Overrides{
+		Config: &b.config, Reshaped: b.reshaped && !b.own, Items: o.Items, Turns: o.Turns, Only: o.Only, Skip: o.Skip, Formatter: o.Formatter,
+		Partial: o.AllowPartial, Callbacks: o.Callbacks, Store: b.store, Compactions: &a.compacting, Repeats: b.repeats,
+		Explain: o.Explain || b.reads(), // the comparison and the record use the traces
+	}
+	if b.repeats { // no compaction begins
+		with.Compactions = new(conversation.Compactions)
+		if err := with.Compactions.Close(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if a.options.Tape != nil { // work in the background would not be on the tape
+		with.Compactions, with.Now = nil, a.options.Tape.now
+	}
+	return with, nil
+}
+
+// reads reports whether something beside the caller reads the traces of the items.
+func (b *build) reads() bool {
+	return b.options.Previous != nil || b.generation.Loaded.Builds.Records != nil
+}
+
 // claim lets the user of the build have its stored conversation and its run.
-func (p *plan) claim(ctx context.Context) error {
-	c := &p.config
+func (b *build) claim(ctx context.Context) error {
+	c := &b.config
 	if c.Conversation != nil && c.Conversation.ID != "" {
-		if err := p.claimOne(ctx, agentstore.AConversation, c.Conversation.ID); err != nil {
+		if err := b.claimOne(ctx, agentstore.AConversation, c.Conversation.ID); err != nil {
 			return err
 		}
 	}
 	if f := c.Facts; f != nil && f.User == "" && f.Session != "" { // facts of nobody in the session of a conversation
-		if _, err := agentstore.Allow(ctx, p.build.Store, c.TenantName(), agentstore.AConversation, f.Session, ""); err != nil {
+		if _, err := agentstore.Allow(ctx, b.store, c.TenantName(), agentstore.AConversation, f.Session, ""); err != nil {
 			return owned(err)
 		}
 	}
 	if c.Frames == nil {
 		return nil
 	}
-	return p.claimOne(ctx, agentstore.ARun, c.Frames.Run)
+	return b.claimOne(ctx, agentstore.ARun, c.Frames.Run)
 }
 
-func (p *plan) claimOne(ctx context.Context, what agentstore.Ownable, id string) error {
-	if p.repeats {
-		_, err := agentstore.Allow(ctx, p.build.Store, p.config.TenantName(), what, id, p.user)
+func (b *build) claimOne(ctx context.Context, what agentstore.Ownable, id string) error {
+	if b.repeats {
+		_, err := agentstore.Allow(ctx, b.store, b.config.TenantName(), what, id, b.user)
 		return owned(err)
 	}
-	claimed, err := agentstore.Claim(ctx, p.build.Store, p.config.TenantName(), what, id, p.user)
+	claimed, err := agentstore.Claim(ctx, b.store, b.config.TenantName(), what, id, b.user)
 	if err != nil || !claimed || what != agentstore.AConversation {
 		return owned(err)
 	}
-	if err := takeFacts(ctx, p.generation.plugins.Facts(p.build.Store, p.config.TenantName()), p.build.Store, p.config.TenantName(), id, p.user); err != nil {
-		disowned := agentstore.Disown(context.WithoutCancel(ctx), p.build.Store, p.config.TenantName(), what, id) // the next build claims it again
+	if err := takeFacts(ctx, b.generation.Facts(b.store, b.config.TenantName()), b.store, b.config.TenantName(), id, b.user); err != nil {
+		disowned := agentstore.Disown(context.WithoutCancel(ctx), b.store, b.config.TenantName(), what, id) // the next build claims it again
 		return errors.Join(fmt.Errorf("conversation %q: claim its facts: %w", id, err), disowned)
 	}
 	return nil
 }
 
-// recipe returns the recipe that the build shares with other builds.
-func (p *plan) recipe(ctx context.Context) (*assemble.Recipe, error) {
-	if p.own == nil {
-		return p.generation.recipeOf(ctx, p.pipeline)
-	}
-	r, err := p.generation.plugins.Recipe(ctx, p.own)
-	if err == nil && p.replaced != nil {
-		err = p.replaced.GoRound(r)
-	}
-	return r, err
-}
-
 // run builds the window, then compares it with the previous prompt and remembers the query if
 // asked to.
-func (p *plan) run(ctx context.Context, assembly *assemble.Assembly) (*pipeline.Result, error) {
-	result, err := assembly.Build(ctx, p.query)
-	if err == nil && p.config.Builds.Strict && len(result.Degraded) > 0 {
+func (b *build) run(ctx context.Context, p *assemble.Pipeline, with *assemble.Overrides) (*pipeline.Result, error) {
+	built, err := p.Build(ctx, b.query, with)
+	if err != nil {
+		return nil, err
+	}
+	result := built.Result
+	if b.config.Builds.Strict && len(result.Degraded) > 0 {
 		return nil, &pipeline.BuildError{Stage: "degraded", Err: &core.DegradedError{List: result.Degraded}, Diagnostics: result.Diagnostics}
 	}
-	if err == nil && p.previous != nil {
-		err = p.compare(ctx, assembly.Tokenizer(), result)
+	if b.options.Previous != nil {
+		err = b.compare(ctx, built)
 	}
-	if err == nil && p.remember {
-		err = p.claim(ctx) // again: the conversation may have been deleted meanwhile, with its owner
+	if err == nil && b.options.Remember {
+		err = b.claim(ctx) // again: the conversation may have been deleted meanwhile, with its owner
 	}
-	if err == nil && p.remember {
-		err = assembly.Remember(ctx, pipeline.Turn{Role: pipeline.RoleUser, Content: p.query.Text})
+	if err == nil && b.options.Remember {
+		err = built.Remember(ctx, pipeline.Turn{Role: pipeline.RoleUser, Content: b.query.Text})
 	}
-	if err == nil && p.config.Frames != nil && !p.repeats {
-		run := agentrun.New(agentstore.Run{Store: p.build.Store, Tenant: p.config.TenantName(), ID: p.config.Frames.Run}, nil, nil)
+	if err == nil && b.config.Frames != nil && !b.repeats {
+		run := agentrun.New(b.store, b.config.TenantName(), b.config.Frames.Run, nil, nil)
 		// The turn is stored: an error would make the caller build, and remember, again.
 		if note := run.Read(ctx, frames.ItemFrames(result.Window.Items)); note != nil {
 			result.Diagnostics.Warnings = append(result.Diagnostics.Warnings, agentrun.NotNoted(ctx, note))
@@ -398,14 +409,14 @@ func (p *plan) run(ctx context.Context, assembly *assemble.Assembly) (*pipeline.
 }
 
 // compare records in the diagnostics how much of the previous prompt a prompt cache can reuse.
-func (p *plan) compare(ctx context.Context, t pipeline.Tokenizer, result *pipeline.Result) error {
-	current, err := promptcache.NewSnapshot(result.Output, result.Window.Items)
+func (b *build) compare(ctx context.Context, built *assemble.Built) error {
+	current, err := promptcache.NewSnapshot(built.Output, built.Window.Items)
 	if err != nil {
 		return fmt.Errorf("compare with the previous prompt: %w", err)
 	}
-	d := result.Diagnostics
-	d.Cache, err = promptcache.Compare(ctx, t, p.previous, current, d.Items)
-	if !p.explain && p.generation.loaded.Builds.Records == nil {
+	d := built.Diagnostics
+	d.Cache, err = promptcache.Compare(ctx, built.Tokenizer, b.options.Previous, current, d.Items)
+	if !b.options.Explain && b.generation.Loaded.Builds.Records == nil {
 		d.Items = nil // recorded only for the comparison
 	}
 	return err

@@ -10,37 +10,23 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/anchor-host/anchor-host/anchor/builds"
 	"github.com/anchor-host/anchor-host/internal/aside"
-	"github.com/anchor-host/anchor-host/internal/builds"
+	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/builtdoc"
-	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/errkind"
 	"github.com/anchor-host/anchor-host/internal/tape"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/explain"
 	"github.com/anchor-host/anchor-host/store"
 )
 
-// BuildSummary is what a list of builds shows of one.
-type BuildSummary = builds.Summary
-
-// BuildRecord is the record of a build.
-type BuildRecord = builds.Record
-
-// BuildFilter selects records of builds.
-type BuildFilter = builds.Filter
-
-// BuildPage is a part of a list of builds.
-type BuildPage = builds.Page
-
-// RecordStats count the records of builds since the App was opened.
-type RecordStats = builds.Stats
-
 // Builds lists the records of a tenant's builds, the newest first: at most limit, 1 to 1,000, from a
 // cursor on, which is empty for the first page. An empty tenant means that of the configuration.
-func (a *App) Builds(ctx context.Context, tenant string, f BuildFilter, cursor string, limit int) (BuildPage, error) {
+func (a *App) Builds(ctx context.Context, tenant string, f builds.Filter, cursor string, limit int) (builds.Page, error) {
 	c, s, err := a.storeOf(ctx, tenant)
 	if err != nil {
-		return BuildPage{}, err
+		return builds.Page{}, err
 	}
 	page, err := builds.List(ctx, s, c.TenantName(), f, cursor, limit)
 	if errors.Is(err, store.ErrInvalid) {
@@ -51,10 +37,10 @@ func (a *App) Builds(ctx context.Context, tenant string, f BuildFilter, cursor s
 
 // FindBuilds is [App.Builds] for many records: the first search of a tenant reads all of them, and holds in memory
 // what searches compare, so that further ones take milliseconds.
-func (a *App) FindBuilds(ctx context.Context, tenant string, f BuildFilter, cursor string, limit int) (BuildPage, error) {
+func (a *App) FindBuilds(ctx context.Context, tenant string, f builds.Filter, cursor string, limit int) (builds.Page, error) {
 	c, s, err := a.storeOf(ctx, tenant)
 	if err != nil {
-		return BuildPage{}, err
+		return builds.Page{}, err
 	}
 	page, err := a.keeping.index.Find(ctx, s, c.TenantName(), f, cursor, limit)
 	if errors.Is(err, store.ErrInvalid) {
@@ -65,7 +51,7 @@ func (a *App) FindBuilds(ctx context.Context, tenant string, f BuildFilter, curs
 
 // BuildRecord returns the record of a build. The error wraps store.ErrNotFound if there is none. An
 // empty tenant means that of the configuration.
-func (a *App) BuildRecord(ctx context.Context, tenant, id string) (*BuildRecord, error) {
+func (a *App) BuildRecord(ctx context.Context, tenant, id string) (*builds.Record, error) {
 	c, s, err := a.storeOf(ctx, tenant)
 	if err != nil {
 		return nil, err
@@ -92,11 +78,11 @@ func (a *App) RemoveBuilds(ctx context.Context, tenant string, ids ...string) (i
 }
 
 // RecordStats returns how many records of builds were kept and dropped so far.
-func (a *App) RecordStats() RecordStats {
+func (a *App) RecordStats() builds.Stats {
 	a.keeping.mu.Lock()
 	defer a.keeping.mu.Unlock()
 	if a.keeping.keeper == nil {
-		return RecordStats{}
+		return builds.Stats{}
 	}
 	return a.keeping.keeper.Stats()
 }
@@ -108,8 +94,8 @@ func (a *App) NewBuildID(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer g.users.Done()
-	if g.loaded.Builds.Records == nil {
+	defer g.Release()
+	if g.Loaded.Builds.Records == nil {
 		return "", nil
 	}
 	return newBuildID()
@@ -134,7 +120,7 @@ type RepeatedBuild struct {
 	Err    error
 	// Departure is the first place where the new build departs from the recorded one. nil: there is
 	// none.
-	Departure *builtdoc.Departure
+	Departure *explain.Departure
 	// Generation is the digest of the configuration and the plugins that the new build had.
 	Generation string
 }
@@ -144,7 +130,7 @@ type RepeatedBuild struct {
 // the options, ID, Callbacks, Key and RequestID apply; the others come from the record. Nothing is remembered, and what plugins store is gone with the build. The
 // error wraps [ErrNotKept] if the record lacks the request, which needs content: true under records.
 // A new build that fails is no error, unless it did not begin or ctx has ended.
-func (a *App) RepeatBuild(ctx context.Context, tenant string, r *BuildRecord, o BuildOptions) (*RepeatedBuild, error) {
+func (a *App) RepeatBuild(ctx context.Context, tenant string, r *builds.Record, o BuildOptions) (*RepeatedBuild, error) {
 	if !r.Content || r.Detail.Request == nil {
 		return nil, fmt.Errorf("build %.100q: %w (records keep it with content: true, and not if they are too large)", r.ID, ErrNotKept)
 	}
@@ -161,7 +147,7 @@ func (a *App) RepeatBuild(ctx context.Context, tenant string, r *BuildRecord, o 
 		return nil, err
 	}
 	defer release()
-	result, err := a.buildDocument(aside.Under(ctx), "the request of the record", r.Detail.Request, &again, true)
+	result, err := a.buildDocument(aside.Under(ctx), "the request of the record", r.Detail.Request, again, true)
 	diagnostics := pipeline.DiagnosticsOf(result, err)
 	if diagnostics == nil || ctx.Err() != nil {
 		return nil, err
@@ -175,8 +161,8 @@ func (a *App) RepeatBuild(ctx context.Context, tenant string, r *BuildRecord, o 
 	if err != nil {
 		return nil, err
 	}
-	defer g.users.Done()
-	out.Generation = g.digest(!a.options.Lazy)
+	defer g.Release()
+	out.Generation = g.Digest(!a.options.Lazy)
 	return out, nil
 }
 
@@ -184,15 +170,15 @@ func (a *App) RepeatBuild(ctx context.Context, tenant string, r *BuildRecord, o 
 func (a *App) FlushRecords(ctx context.Context) error { return a.keeping.flush(ctx) }
 
 // keeper returns the keeper of records. The first call makes it.
-func (a *App) keeper(g *generation) *builds.Keeper {
+func (a *App) keeper(g *assemble.Generation) *builds.Keeper {
 	k := &a.keeping
 	var l builds.Limits
-	l.Keep, l.MaxSize = g.loaded.Builds.Records.Limits()
+	l.Keep, l.MaxSize = g.Loaded.Builds.Records.Limits()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.keeper == nil {
 		open := func(ctx context.Context) (store.Store, error) {
-			s, err := a.openStore(ctx, g.loaded)
+			s, err := a.openStore(ctx, g.Loaded)
 			return tape.Unwrap(s), err
 		}
 		k.keeper = builds.NewKeeper(open, l, a.options.Logger)
@@ -206,43 +192,43 @@ var recordID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
 // recording prepares the record of a build. It returns nil if no records are kept. The returned
 // function is called with how the build ended.
-func (a *App) recording(p *plan, o *BuildOptions) (func(*pipeline.Result, error), error) {
-	r := p.generation.loaded.Builds.Records
-	if p.id != "" && !recordID.MatchString(p.id) {
-		return nil, fmt.Errorf(`%w: id %.100q (want 1 to 64 letters, digits, "-", "_" and ".")`, ErrInvalid, p.id)
+func (a *App) recording(b *build) (func(*pipeline.Result, error), error) {
+	r, o := b.generation.Loaded.Builds.Records, b.options
+	if o.ID != "" && !recordID.MatchString(o.ID) {
+		return nil, fmt.Errorf(`%w: id %.100q (want 1 to 64 letters, digits, "-", "_" and ".")`, ErrInvalid, o.ID)
 	}
 	if r == nil {
 		return nil, nil
 	}
 	if a.options.Tape.tape().Playing() {
-		return func(result *pipeline.Result, err error) { p.conceal(result, err) }, nil
+		return func(result *pipeline.Result, err error) { b.conceal(result, err) }, nil
 	}
-	b := &builds.Build{ID: p.id, Tenant: p.config.TenantName(), Pipeline: p.pipeline, Content: r.Content, User: p.user, Session: o.Session, Key: o.Key, RequestID: o.RequestID, Query: p.query.Text}
-	if b.ID == "" {
+	kept := &builds.Build{ID: o.ID, Tenant: b.config.TenantName(), Pipeline: o.Pipeline, Content: r.Content, User: b.user, Session: o.Session, Key: o.Key, RequestID: o.RequestID, Query: b.query.Text}
+	if kept.ID == "" {
 		var err error
-		if b.ID, err = newBuildID(); err != nil {
+		if kept.ID, err = newBuildID(); err != nil {
 			return nil, err
 		}
 	}
-	if c := p.config.Conversation; c != nil {
-		b.Conversation = c.ID
+	if c := b.config.Conversation; c != nil {
+		kept.Conversation = c.ID
 	}
-	asked, err := p.asked(o)
+	asked, err := b.asked()
 	if err != nil {
 		return nil, err
 	}
-	b.RequestDigest = builds.Digest(asked)
-	if r.Content && json.Valid(p.document) {
-		b.Request, b.Options = p.document, besides(o)
+	kept.RequestDigest = builds.Digest(asked)
+	if r.Content && json.Valid(b.document) {
+		kept.Request, kept.Options = b.document, besides(o)
 	}
 	began := time.Now()
 	return func(result *pipeline.Result, err error) {
-		b.Time, b.Took = time.Now(), time.Since(began)
-		b.Generation = p.generation.digest(!a.options.Lazy)
-		if b.Take(result, err) {
-			a.keeper(p.generation).Add(b)
+		kept.Time, kept.Took = time.Now(), time.Since(began)
+		kept.Generation = b.generation.Digest(!a.options.Lazy)
+		if kept.Take(result, err) {
+			a.keeper(b.generation).Add(kept)
 		}
-		p.conceal(result, err)
+		b.conceal(result, err)
 	}, nil
 }
 
@@ -255,16 +241,16 @@ func besides(o *BuildOptions) *builds.Options {
 }
 
 // asked is what the build was asked, for its digest.
-func (p *plan) asked(o *BuildOptions) ([]byte, error) {
-	if p.document != nil {
-		return p.document, nil
+func (b *build) asked() ([]byte, error) {
+	if b.document != nil {
+		return b.document, nil
 	}
-	values := *o
+	values := *b.options
 	values.Formatter, values.Callbacks, values.Previous, values.ID = nil, nil, nil, ""
 	doc, err := json.Marshal(struct {
 		Query   pipeline.Query
 		Options BuildOptions
-	}{p.query, values})
+	}{b.query, values})
 	if err != nil {
 		return nil, fmt.Errorf("record of the build: %w", err)
 	}
@@ -272,9 +258,9 @@ func (p *plan) asked(o *BuildOptions) ([]byte, error) {
 }
 
 // conceal takes out of the diagnostics what only the record has asked for.
-func (p *plan) conceal(result *pipeline.Result, err error) {
+func (b *build) conceal(result *pipeline.Result, err error) {
 	d := pipeline.DiagnosticsOf(result, err)
-	if d == nil || p.explain {
+	if d == nil || b.options.Explain {
 		return
 	}
 	d.Items = nil
@@ -286,38 +272,4 @@ func (p *plan) conceal(result *pipeline.Result, err error) {
 		f := &d.StepFailures[i]
 		f.StartMS, f.TimeMS, f.WaitMS, f.GuestMS = 0, 0, 0, 0
 	}
-}
-
-// digest is that of the configuration, without secrets, and of the modules that are loaded. all says
-// that no more will be loaded.
-func (g *generation) digest(all bool) string {
-	g.mu.RLock()
-	known := g.digestOf
-	g.mu.RUnlock()
-	if all && known != "" {
-		return known
-	}
-	loads, _ := g.loadList()
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.digestOf == "" || g.digested != len(loads) {
-		g.digested, g.digestOf = len(loads), configDigest(g.loaded, modules(loads))
-	}
-	return g.digestOf
-}
-
-// configDigest is the digest of the settings of a configuration, without secrets, and of modules.
-func configDigest(loaded *config.Loaded, modules map[string]string) string {
-	var lines [][2]any
-	for _, s := range loaded.Settings() {
-		lines = append(lines, [2]any{s.Path, s.Value})
-	}
-	doc, err := json.Marshal(struct {
-		Settings [][2]any
-		Modules  map[string]string
-	}{lines, modules})
-	if err != nil { // values of settings are JSON values
-		return ""
-	}
-	return builds.Digest(doc)
 }

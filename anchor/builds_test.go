@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/anchor-host/anchor-host/anchor/builds"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/store"
 )
@@ -45,7 +46,7 @@ func TestBuildsAreRecorded(t *testing.T) {
 	if err := app.FlushRecords(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	page, err := app.Builds(t.Context(), "", BuildFilter{}, "", 10)
+	page, err := app.Builds(t.Context(), "", builds.Filter{}, "", 10)
 	var got []string
 	for i := range page.Builds {
 		got = append(got, page.Builds[i].ID+" "+string(page.Builds[i].Outcome))
@@ -60,7 +61,7 @@ func TestBuildsAreRecorded(t *testing.T) {
 	if err != nil || strings.Contains(string(r.Detail.Result), "one two") || !strings.Contains(string(r.Detail.Result), `"start_ms"`) {
 		t.Errorf("%v, %s", err, r.Detail.Result)
 	}
-	if other, err := app.Builds(t.Context(), "other", BuildFilter{}, "", 10); err != nil || len(other.Builds) != 1 {
+	if other, err := app.Builds(t.Context(), "other", builds.Filter{}, "", 10); err != nil || len(other.Builds) != 1 {
 		t.Errorf("%+v, %v", other, err)
 	}
 	if n, err := app.ForgetTenant(t.Context(), "other"); err != nil || n != 2 {
@@ -69,10 +70,10 @@ func TestBuildsAreRecorded(t *testing.T) {
 	if _, err := app.Build(t.Context(), pipeline.Query{Text: "q"}, BuildOptions{ID: "../x"}); !errors.Is(err, ErrInvalid) {
 		t.Error(err)
 	}
-	if _, err := app.Builds(t.Context(), "", BuildFilter{}, "nonsense", 10); !errors.Is(err, ErrInvalid) {
+	if _, err := app.Builds(t.Context(), "", builds.Filter{}, "nonsense", 10); !errors.Is(err, ErrInvalid) {
 		t.Error(err)
 	}
-	if page, err := plain.Builds(t.Context(), "", BuildFilter{}, "", 10); err != nil || len(page.Builds) != 0 || plain.RecordStats() != (RecordStats{}) {
+	if page, err := plain.Builds(t.Context(), "", builds.Filter{}, "", 10); err != nil || len(page.Builds) != 0 || plain.RecordStats() != (builds.Stats{}) {
 		t.Errorf("%+v, %v", page, err)
 	}
 }
@@ -97,7 +98,7 @@ func TestRecordsSurviveCloseAndExport(t *testing.T) {
 	if n, err := app.Import(t.Context(), "copy", strings.NewReader(out.String())); err != nil || n != 40 {
 		t.Fatal(n, err)
 	}
-	if page, err := app.Builds(t.Context(), "copy", BuildFilter{}, "", 50); err != nil || len(page.Builds) != 20 {
+	if page, err := app.Builds(t.Context(), "copy", builds.Filter{}, "", 50); err != nil || len(page.Builds) != 20 {
 		t.Errorf("%d, %v", len(page.Builds), err)
 	}
 	if n, err := app.RemoveBuilds(t.Context(), "copy"); err != nil || n != 20 {
@@ -146,7 +147,7 @@ func TestFindBuilds(t *testing.T) {
 	if err := a.FlushRecords(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	found := func(f BuildFilter) string {
+	found := func(f builds.Filter) string {
 		page, err := a.FindBuilds(t.Context(), "", f, "", 10)
 		if err != nil {
 			t.Fatal(err)
@@ -157,16 +158,16 @@ func TestFindBuilds(t *testing.T) {
 		}
 		return out
 	}
-	if got := found(BuildFilter{Text: "QUESTION"}) + found(BuildFilter{User: "ann"}); got != "The question of bob;The question of ann;The question of ann;" {
+	if got := found(builds.Filter{Text: "QUESTION"}) + found(builds.Filter{User: "ann"}); got != "The question of bob;The question of ann;The question of ann;" {
 		t.Errorf("found %q", got)
 	}
 	if _, err := a.ForgetUser(t.Context(), "", "ann"); err != nil {
 		t.Fatal(err)
 	}
-	if got := found(BuildFilter{Text: "ann"}); got != "" {
+	if got := found(builds.Filter{Text: "ann"}); got != "" {
 		t.Errorf("a user who is forgotten: %q", got)
 	}
-	if _, err := a.FindBuilds(t.Context(), "", BuildFilter{}, "x", 10); !errors.Is(err, ErrInvalid) {
+	if _, err := a.FindBuilds(t.Context(), "", builds.Filter{}, "x", 10); !errors.Is(err, ErrInvalid) {
 		t.Errorf("a cursor that no page has: %v", err)
 	}
 }

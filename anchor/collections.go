@@ -27,8 +27,8 @@ func (a *App) Embedder(name string) (retrieve.Embedder, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer g.users.Done()
-	e, err := g.plugins.Embedder(name)
+	defer g.Release()
+	e, err := g.Embedder(name)
 	return e, err
 }
 
@@ -43,8 +43,8 @@ func (a *App) collectionEmbedder(ctx context.Context, collection string) (retrie
 	if err != nil {
 		return nil, err
 	}
-	defer g.users.Done()
-	return g.plugins.CollectionEmbedder(collection), nil
+	defer g.Release()
+	return g.CollectionEmbedder(collection), nil
 }
 
 // Ingest reads files, folders and pages into a collection of the store, and keeps the collection as
@@ -62,22 +62,22 @@ func (a *App) Ingest(ctx context.Context, sources []ingest.Source, o ingest.Opti
 	if err != nil {
 		return ingest.Report{}, err
 	}
-	defer g.users.Done()
+	defer g.Release()
 	o.Collection = c
 	if o.Embedder == nil {
-		o.Embedder = g.plugins.CollectionEmbedder(c.Name)
+		o.Embedder = g.CollectionEmbedder(c.Name)
 	}
 	if o.Settings == (retrieve.Settings{}) {
-		of := g.loaded.Collections[c.Name]
+		of := g.Loaded.Collections[c.Name]
 		o.Settings = of.Settings()
 	}
 	if o.Contexts == nil {
-		if o.Contexts, err = g.plugins.Contexter(ctx, c.Name); err != nil {
+		if o.Contexts, err = g.Contexter(ctx, c.Name); err != nil {
 			return ingest.Report{}, err
 		}
 	}
 	o.Embedder = assemble.Counted(o.Embedder)
-	ctx, used := g.plugins.CountIngest(host.WithTenant(ctx, c.Tenant), c.Name)
+	ctx, used := g.CountIngest(host.WithTenant(ctx, c.Tenant), c.Name)
 	report, err := ingest.Run(ctx, index, sources, o)
 	report.Services = used.Lines()
 	return report, err
@@ -206,10 +206,10 @@ func (a *App) writable(ctx context.Context, c retrieve.Collection) (retrieve.Ind
 	if err != nil {
 		return nil, c, err
 	}
-	defer g.users.Done()
+	defer g.Release()
 	index, c, err := a.indexOf(ctx, c)
 	if err == nil {
-		err = sharing.Writable(&g.loaded.Config, c)
+		err = sharing.Writable(&g.Loaded.Config, c)
 	}
 	return index, c, err
 }
@@ -254,6 +254,6 @@ func (a *App) Model(name string) (*llm.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer g.users.Done()
-	return g.plugins.Model(name)
+	defer g.Release()
+	return g.Model(name)
 }

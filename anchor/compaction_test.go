@@ -95,7 +95,7 @@ func TestDeletionsEndCompactions(t *testing.T) {
 		begun := make(chan struct{})
 		cfg := conversation.SlidingWindowConfig{
 			MaxTokens: 4, HighWater: 1, Tokenizer: pipeline.WordTokenizer(), Log: conversation.NewLog(s, "acme", "c"),
-			Compactions: &app.compacting, Name: assemble.CompactionName("acme", "c"), OnCompact: app.current.hold,
+			Compactions: &app.compacting, Name: assemble.CompactionName("acme", "c"), OnCompact: app.current.Hold,
 			Compactor: conversation.CompactFunc(func(ctx context.Context, _ []pipeline.Turn) (string, error) {
 				close(begun)
 				<-ctx.Done()

@@ -7,7 +7,8 @@ import (
 	"io"
 	"strings"
 
-	"github.com/anchor-host/anchor-host/internal/eval"
+	"github.com/anchor-host/anchor-host/anchor/eval"
+	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
@@ -56,18 +57,15 @@ type EvaluateOptions struct {
 	Progress func(config string, done, total int)
 }
 
-// Report is the result of an evaluation. Its JSON form is the output of "anchor-host eval -o
-// json".
-type Report = eval.Report
-
 // WriteReport writes a report as a single HTML page, which needs no other file, no script and no
 // network. The page lists the given number of worst queries.
-func WriteReport(w io.Writer, r *Report, worst int) error { return eval.WriteHTML(w, r, worst) }
+func WriteReport(w io.Writer, r *eval.Report, worst int) error { return eval.WriteHTML(w, r, worst) }
 
 // Evaluate builds one window for each query of a collection. It compares the items after each
-// step, and after the budget cut, with the judgements. It stops at the first build that fails.
+// step, and after the budget cut, with the judgements. The JSON form of the report is the output of
+// "anchor-host eval -o json". It stops at the first build that fails.
 // Build.Remember is refused.
-func (a *App) Evaluate(ctx context.Context, o EvaluateOptions) (*Report, error) {
+func (a *App) Evaluate(ctx context.Context, o EvaluateOptions) (*eval.Report, error) {
 	if o.Build.Remember {
 		return nil, fmt.Errorf("%w: build.remember: an evaluation writes to no conversation (leave it out)", ErrInvalid)
 	}
@@ -100,15 +98,15 @@ func (a *App) evaluate(ctx context.Context, o *EvaluateOptions, set *eval.Set, o
 	if err != nil {
 		return nil, "", err
 	}
-	defer g.users.Done()
-	c, err := g.loaded.Pipeline(o.Build.Pipeline)
+	defer g.Release()
+	c, err := g.Config(o.Build.Pipeline)
 	if err != nil {
 		return nil, "", err
 	}
-	if _, err := g.recipeOf(ctx, o.Build.Pipeline); err != nil { // loading must not count as time of a query
+	if _, err := g.Pipeline(ctx, o.Build.Pipeline); err != nil { // loading must not count as time of a query
 		return nil, "", err
 	}
-	name := cmp.Or(g.loaded.File, "the default configuration")
+	name := cmp.Or(g.Loaded.File, "the default configuration")
 	options.Ranker.Prefixes = c.PluginNames()
 	if o.Progress != nil {
 		options.Progress = func(done, total int) { o.Progress(name, done, total) }
@@ -204,7 +202,7 @@ func (o *EvaluateOptions) options() (eval.Options, error) {
 // evalBuilder builds with one generation, even if the App is reloaded meanwhile.
 type evalBuilder struct {
 	app        *App
-	generation *generation
+	generation *assemble.Generation
 	options    BuildOptions
 	around     func(context.Context, func(context.Context) (*pipeline.Result, error)) (*pipeline.Result, error)
 }
@@ -212,8 +210,7 @@ type evalBuilder struct {
 // Build implements [eval.Builder].
 func (b *evalBuilder) Build(ctx context.Context, q pipeline.Query) (*pipeline.Result, error) {
 	build := func(ctx context.Context) (*pipeline.Result, error) {
-		p := &plan{generation: b.generation, config: b.generation.loaded.Config, query: q}
-		return b.app.build(ctx, p, &b.options)
+		return b.app.buildWith(ctx, b.generation, q, b.options)
 	}
 	if b.around == nil {
 		return build(ctx)

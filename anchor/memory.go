@@ -23,13 +23,13 @@ func (a *App) Facts(ctx context.Context, tenant string) (*memory.Manager, error)
 	if err != nil {
 		return nil, err
 	}
-	defer g.users.Done()
+	defer g.Release()
 	c, s, err := a.storeOf(ctx, tenant)
 	if err != nil {
 		return nil, err
 	}
 	a.using.flush(ctx, s) // so that counts of uses are those of now
-	return memory.New(memory.Config{Facts: g.plugins.Facts(s, c.TenantName()), Logger: a.options.Logger})
+	return memory.New(memory.Config{Facts: g.Facts(s, c.TenantName()), Logger: a.options.Logger})
 }
 
 // SemanticFacts is like [App.Facts], but facts are found and ranked by their meaning too, with the
@@ -40,17 +40,17 @@ func (a *App) SemanticFacts(ctx context.Context, tenant string) (*memory.Manager
 	if err != nil {
 		return nil, err
 	}
-	defer g.users.Done()
+	defer g.Release()
 	c, s, err := a.storeOf(ctx, tenant)
 	if err != nil {
 		return nil, err
 	}
-	scorer := g.plugins.FactScorer(c)
+	scorer := g.FactScorer(c)
 	if scorer == nil {
 		return nil, fmt.Errorf("%w: facts.embedder is not set (add facts: {embedder: NAME}, with an entry of embedders)", ErrInvalid)
 	}
 	scorer.OnError = nil
-	return memory.New(memory.Config{Facts: g.plugins.Facts(s, c.TenantName()), Scorer: scorer, Logger: a.options.Logger})
+	return memory.New(memory.Config{Facts: g.Facts(s, c.TenantName()), Scorer: scorer, Logger: a.options.Logger})
 }
 
 // EmbedFacts makes the vectors that facts of a tenant lack, if the configuration has an embedder
@@ -60,8 +60,8 @@ func (a *App) EmbedFacts(ctx context.Context, tenant string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer g.users.Done()
-	if f := g.loaded.Facts; f == nil || f.Embedder == "" {
+	defer g.Release()
+	if f := g.Loaded.Facts; f == nil || f.Embedder == "" {
 		return 0, nil
 	}
 	m, err := a.SemanticFacts(ctx, tenant)
@@ -109,7 +109,7 @@ func (a *App) Conversation(ctx context.Context, tenant, id string) (*Conversatio
 	if err != nil {
 		return nil, err
 	}
-	if err := config.Set(c, "memory.conversation.id", id); err != nil {
+	if err := c.SetConversation(id); err != nil {
 		return nil, err
 	}
 	t, err := a.counter(ctx, c)
@@ -138,14 +138,14 @@ func (a *App) storeOf(ctx context.Context, tenant string) (*config.Config, store
 	if err != nil {
 		return nil, nil, err
 	}
-	defer g.users.Done()
-	c := g.loaded.Config
+	defer g.Release()
+	c := g.Loaded.Config
 	if tenant != "" {
-		if err := config.Set(&c, "tenant", tenant); err != nil {
+		if err := c.SetTenant(tenant); err != nil {
 			return nil, nil, err
 		}
 	}
-	s, err := a.openStore(ctx, g.loaded)
+	s, err := a.openStore(ctx, g.Loaded)
 	return &c, s, err
 }
 
@@ -192,9 +192,8 @@ func (a *App) counter(ctx context.Context, c *config.Config) (func() (pipeline.T
 	if err != nil {
 		return nil, err
 	}
-	defer g.users.Done()
-	plugins := g.plugins
-	return func() (pipeline.Tokenizer, error) { return plugins.Counter(c) }, nil
+	defer g.Release()
+	return func() (pipeline.Tokenizer, error) { return g.Counter(c) }, nil
 }
 
 // Turns returns at most limit turns of the conversation whose number is greater than after,

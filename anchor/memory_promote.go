@@ -10,6 +10,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/internal/agentstore"
+	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/ledger"
 	"github.com/anchor-host/anchor-host/pipeline/conversation"
@@ -39,14 +40,14 @@ func (a *App) Promote(ctx context.Context, conversation string, o PromoteOptions
 	if err != nil {
 		return none, err
 	}
-	defer g.users.Done()
-	c := g.loaded.Config
+	defer g.Release()
+	c := g.Loaded.Config
 	if o.Tenant != "" {
-		if err := config.Set(&c, "tenant", o.Tenant); err != nil {
+		if err := c.SetTenant(o.Tenant); err != nil {
 			return none, err
 		}
 	}
-	if err := config.Set(&c, "memory.conversation.id", conversation); err != nil {
+	if err := c.SetConversation(conversation); err != nil {
 		return none, err
 	}
 	if c.Facts != nil {
@@ -75,11 +76,11 @@ func (a *App) Promote(ctx context.Context, conversation string, o PromoteOptions
 
 // promoteForOwner makes the user that the conversation of a configuration belongs to the owner of its facts.
 // asked is the user that the caller names, "" for none. Another one is refused.
-func (a *App) promoteForOwner(ctx context.Context, g *generation, c *config.Config, asked string) error {
+func (a *App) promoteForOwner(ctx context.Context, g *assemble.Generation, c *config.Config, asked string) error {
 	if c.Facts == nil {
 		return nil
 	}
-	s, err := a.openStore(ctx, g.loaded)
+	s, err := a.openStore(ctx, g.Loaded)
 	if err != nil {
 		return err
 	}
@@ -96,8 +97,8 @@ func (a *App) promoteForOwner(ctx context.Context, g *generation, c *config.Conf
 
 // checkConversation returns an error if the conversation of a configuration has no turns and never
 // had any that were promoted.
-func (a *App) checkConversation(ctx context.Context, g *generation, c *config.Config) error {
-	s, err := a.openStore(ctx, g.loaded)
+func (a *App) checkConversation(ctx context.Context, g *assemble.Generation, c *config.Config) error {
+	s, err := a.openStore(ctx, g.Loaded)
 	if err != nil {
 		return err
 	}
@@ -121,13 +122,13 @@ func (a *App) Consolidate(ctx context.Context, tenant string, filter memory.Filt
 	if err != nil {
 		return none, err
 	}
-	defer g.users.Done()
+	defer g.Release()
 	c, s, err := a.storeOf(ctx, tenant)
 	if err != nil {
 		return none, err
 	}
 	ctx, used := ledger.Own(host.WithTenant(ctx, c.TenantName()))
-	m, err := g.plugins.Consolidator(ctx, c, s)
+	m, err := g.Consolidator(ctx, c, s)
 	if err != nil {
 		return none, err
 	}
@@ -137,15 +138,15 @@ func (a *App) Consolidate(ctx context.Context, tenant string, filter memory.Filt
 }
 
 // promote promotes at most so many batches of turns of the conversation of a configuration.
-func (a *App) promote(ctx context.Context, g *generation, c *config.Config, batches int) (memory.Promotion, error) {
+func (a *App) promote(ctx context.Context, g *assemble.Generation, c *config.Config, batches int) (memory.Promotion, error) {
 	var none memory.Promotion
-	s, err := a.openStore(ctx, g.loaded)
+	s, err := a.openStore(ctx, g.Loaded)
 	if err != nil {
 		return none, err
 	}
 	ctx, used := ledger.Own(host.WithTenant(ctx, c.TenantName()))
-	ctx = g.priced(ctx)
-	m, err := g.plugins.Promoter(ctx, c, s)
+	priced(used, g)
+	m, err := g.Promoter(ctx, c, s)
 	if err != nil {
 		return none, err
 	}
@@ -170,8 +171,8 @@ const (
 // added. The promotion runs in the background; only [App.Close] waits for it. A failure is
 // logged and delays the next promotion, which covers the same turns. What it asks of models counts for the
 // tenant and the key of the build, if a service asked for the build.
-func (a *App) promoteLater(ctx context.Context, p *plan) {
-	g, c := p.generation, &p.config
+func (a *App) promoteLater(ctx context.Context, b *build) {
+	g, c := b.generation, &b.config
 	if c.Facts == nil || c.Facts.Extract == nil || c.Conversation == nil || c.Conversation.ID == "" {
 		return
 	}
@@ -187,15 +188,15 @@ func (a *App) promoteLater(ctx context.Context, p *plan) {
 	if end == nil {
 		return
 	}
-	g.users.Add(1) // the caller is one of them
+	release := g.Hold()
 	go func() {
-		defer g.users.Done()
+		defer release()
 		defer end()
 		ctx, cancel := context.WithTimeout(ctx, promoteTimeout)
 		defer cancel()
 		done, err := a.promoteDue(ctx, g, c, int64(every))
-		if p.requestID != "" {
-			a.Spend(c.TenantName(), p.key, done.Services)
+		if b.options.RequestID != "" {
+			a.Spend(c.TenantName(), b.options.Key, done.Services)
 		}
 		if ctx.Err() == nil || errors.Is(ctx.Err(), context.DeadlineExceeded) { // otherwise cancelled by the App
 			a.promoting.note(key, err)
@@ -208,8 +209,8 @@ func (a *App) promoteLater(ctx context.Context, p *plan) {
 
 // promoteDue promotes the conversation if at least every turns were added since its last
 // promotion.
-func (a *App) promoteDue(ctx context.Context, g *generation, c *config.Config, every int64) (p memory.Promotion, err error) {
-	s, err := a.openStore(ctx, g.loaded)
+func (a *App) promoteDue(ctx context.Context, g *assemble.Generation, c *config.Config, every int64) (p memory.Promotion, err error) {
+	s, err := a.openStore(ctx, g.Loaded)
 	if err != nil {
 		return p, err
 	}

@@ -23,12 +23,12 @@ func TestMounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		files := app.current.loaded.Plugins.Instances["docs"].Grants.Files
+		files := app.current.Loaded.Plugins.Instances["docs"].Grants.Files
 		if len(files) != 2 || files[0].Host != "b" || files[1].Host != want || files[1].Guest != "/docs" || files[1].Mode != "ro" {
 			t.Errorf("%+v", files)
 		}
-		if named := app.current.configs[""].Plugins.Instances["docs"].Grants.Files; len(named) != 2 || named[1].Host != want {
-			t.Errorf("pipeline: %+v", named)
+		if c, err := app.current.Config(""); err != nil || len(c.Plugins.Instances["docs"].Grants.Files) != 2 || c.Plugins.Instances["docs"].Grants.Files[1].Host != want {
+			t.Errorf("pipeline: %+v, %v", c, err)
 		}
 		if err := app.Reload(t.Context()); err != nil {
 			t.Fatal(err)

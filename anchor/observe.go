@@ -2,46 +2,60 @@ package anchor
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"time"
 
 	"github.com/anchor-host/anchor-host/abi/manifest"
+	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/internal/assemble"
+	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/ledger"
 	"github.com/anchor-host/anchor-host/internal/observe"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/agent"
 )
 
-// priced returns a context with a ledger that knows what the models of the configuration cost.
-func (g *generation) priced(ctx context.Context) context.Context {
-	if g.prices == nil {
-		return ctx
+// observed runs work for the tenant of a configuration, and ends it after the timeout of the configuration;
+// 0 is no timeout. The error of a timeout says how to raise it. An observer gets the end of the work.
+func observed[T any](ctx context.Context, g *assemble.Generation, c *config.Config, w observe.Work, end func(T, error) observe.Result, work func(context.Context) (T, error)) (T, error) {
+	w.Tenant = c.TenantName()
+	ctx, used := ledger.Under(host.WithTenant(ctx, w.Tenant)) // of all that the work asks models for
+	priced(used, g)
+	ctx, span := observe.Begin(ctx, w)
+	bounded, cancel := ctx, context.CancelFunc(func() {})
+	if c.Timeout > 0 {
+		bounded, cancel = context.WithTimeout(ctx, time.Duration(c.Timeout))
 	}
-	ctx, l := ledger.Under(ctx)
+	defer cancel()
+	done, err := work(bounded)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil && bounded.Err() != nil {
+		err = fmt.Errorf("%w (all of it may take %v: raise timeout)", err, c.Timeout)
+	}
+	if span.Observed() {
+		span.End(end(done, err))
+	}
+	return done, err
+}
+
+// priced tells a ledger what the models of the configuration cost.
+func priced(l *ledger.Ledger, g *assemble.Generation) {
+	if g.Prices == nil {
+		return
+	}
 	l.SetRates(func(u ledger.Use) (ledger.Rate, bool) {
 		if u.Service != manifest.ServiceLLM {
 			return ledger.Rate{}, true // servers do not say what vectors and searches cost
 		}
-		model := g.loaded.Models[u.Name].Model
-		rate, known := g.prices.Rate(model)
+		model := g.Loaded.Models[u.Name].Model
+		rate, known := g.Prices.Rate(model)
 		rate.Model = model
 		return rate, known
 	})
-	return ctx
 }
 
-// observed runs the work of a build with an observer.
-func (p *plan) observed(ctx context.Context, work func(context.Context) (*pipeline.Result, error)) (*pipeline.Result, error) {
-	ctx, span := observe.Begin(p.generation.priced(ctx), observe.Work{
-		Kind: observe.Build, Name: p.pipeline, Tenant: p.config.TenantName(), Text: func() string { return p.query.Text },
-	})
-	result, err := work(ctx)
-	if span.Observed() {
-		span.End(built(result, err))
-	}
-	return result, err
-}
-
-// built describes the end of a build.
-func built(result *pipeline.Result, err error) observe.Result {
+// ended describes the end of a build.
+func ended(result *pipeline.Result, err error) observe.Result {
 	out := observe.Result{Err: err, Reason: pipeline.ReasonOf(err)}
 	if result != nil {
 		out.Items, out.Window = len(result.Window.Items), windowOf(result)
@@ -83,26 +97,21 @@ func windowOf(result *pipeline.Result) *observe.Window {
 	return w
 }
 
-// observed runs the work of an assembly with an observer.
-func (r *agentRun) observed(ctx context.Context, g *generation, work func(context.Context) (*Assembled, error)) (*Assembled, error) {
-	ctx, span := observe.Begin(g.priced(ctx), observe.Work{Kind: observe.Assembly, Tenant: r.config.TenantName()})
-	result, err := work(ctx)
-	if !span.Observed() {
-		return result, err
-	}
+// endedAssembly describes the end of an assembly.
+func endedAssembly(result *Assembled, err error) observe.Result {
 	end := observe.Result{Err: err, Reason: pipeline.ReasonOf(err)}
-	if result != nil && result.Assembly != nil {
-		d := result.Diagnostics
-		end.Items, end.Services = len(result.Messages), d.Services
-		if d.After.Tokens != nil {
-			end.Window = &observe.Window{Used: *d.After.Tokens, Max: d.Budget.MaxTokens}
-		}
-		for i := range d.Providers {
-			if p := &d.Providers[i]; p.Outcome == agent.ProviderFailed {
-				end.Failures = append(end.Failures, observe.Failure{Name: p.Name, Plugin: p.Plugin, Reason: p.Reason})
-			}
+	if result == nil || result.Assembly == nil {
+		return end
+	}
+	d := result.Diagnostics
+	end.Items, end.Services = len(result.Messages), d.Services
+	if d.After.Tokens != nil {
+		end.Window = &observe.Window{Used: *d.After.Tokens, Max: d.Budget.MaxTokens}
+	}
+	for i := range d.Providers {
+		if p := &d.Providers[i]; p.Outcome == agent.ProviderFailed {
+			end.Failures = append(end.Failures, observe.Failure{Name: p.Name, Plugin: p.Plugin, Reason: p.Reason})
 		}
 	}
-	span.End(end)
-	return result, err
+	return end
 }

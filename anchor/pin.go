@@ -3,6 +3,8 @@ package anchor
 import (
 	"context"
 	"sync"
+
+	"github.com/anchor-host/anchor-host/internal/assemble"
 )
 
 // pin is a generation that calls with a context use. mu guards the generation, which is nil once
@@ -11,7 +13,7 @@ type pin struct {
 	app *App
 
 	mu         sync.Mutex
-	generation *generation
+	generation *assemble.Generation
 }
 
 type pinKey struct{}
@@ -26,12 +28,11 @@ func (a *App) Pin(ctx context.Context) (pinned context.Context, number int64, re
 		return nil, 0, nil, err
 	}
 	p := &pin{app: a, generation: g}
-	return context.WithValue(ctx, pinKey{}, p), g.number, p.release, nil
+	return context.WithValue(ctx, pinKey{}, p), g.Number, p.release, nil
 }
 
-// use returns the generation of the context, or else the current one, and registers a user. The
-// generation stays open until all users are done.
-func (a *App) use(ctx context.Context) (*generation, error) {
+// use returns the generation of the context, or else the current one, and holds it.
+func (a *App) use(ctx context.Context) (*assemble.Generation, error) {
 	if p, ok := ctx.Value(pinKey{}).(*pin); ok && p.app == a {
 		if g := p.use(); g != nil {
 			return g, nil
@@ -40,23 +41,23 @@ func (a *App) use(ctx context.Context) (*generation, error) {
 	return a.newest()
 }
 
-// newest returns the current generation and registers a user.
-func (a *App) newest() (*generation, error) {
+// newest returns the current generation and holds it.
+func (a *App) newest() (*assemble.Generation, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.current == nil {
 		return nil, errAppClosed
 	}
-	a.current.users.Add(1)
+	a.current.Hold()
 	return a.current, nil
 }
 
-// use returns the generation and registers a user. It returns nil if the pin is released.
-func (p *pin) use() *generation {
+// use returns the generation and holds it. It is nil if the pin is released.
+func (p *pin) use() *assemble.Generation {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.generation != nil {
-		p.generation.users.Add(1)
+		p.generation.Hold()
 	}
 	return p.generation
 }
@@ -65,7 +66,7 @@ func (p *pin) release() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.generation != nil {
-		p.generation.users.Done()
+		p.generation.Release()
 		p.generation = nil
 	}
 }

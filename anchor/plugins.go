@@ -38,8 +38,8 @@ func (a *App) Plugins() (list []Plugin, took time.Duration) {
 	if err != nil {
 		return nil, 0
 	}
-	defer g.users.Done()
-	loads, took := g.loadList()
+	defer g.Release()
+	loads, took := g.Loads()
 	slices.SortFunc(loads, func(a, b assemble.Load) int {
 		if c := strings.Compare(a.Name, b.Name); c != 0 || (a.Err == nil) == (b.Err == nil) {
 			return c
@@ -57,29 +57,4 @@ func (a *App) Plugins() (list []Plugin, took time.Duration) {
 		list = append(list, p)
 	}
 	return list, took
-}
-
-// loadList returns the attempts to load a plugin. took is the total time of loading.
-func (g *generation) loadList() (loads []assemble.Load, took time.Duration) {
-	loads, took = g.plugins.Loads()
-	g.mu.RLock()
-	defer g.mu.RUnlock()
-	for _, r := range g.recipes {
-		loads = append(loads, r.Loads...)
-	}
-	if g.chain != nil {
-		loads = append(loads, g.chain.Loads...)
-	}
-	return loads, took
-}
-
-// modules are the digests of the modules of plugins that are loaded, by the name of the plugin.
-func modules(loads []assemble.Load) map[string]string {
-	out := map[string]string{}
-	for _, l := range loads {
-		if l.Plugin != nil {
-			out[l.Name] = l.Plugin.Spec().Digest
-		}
-	}
-	return out
 }

@@ -102,7 +102,7 @@ func TestCloseCancelsPromotions(t *testing.T) {
 	go func() {
 		<-ctx.Done()
 		end()
-		g.users.Done()
+		g.Release()
 	}()
 	short, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()

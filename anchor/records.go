@@ -123,7 +123,7 @@ func (a *App) ForgetTenant(ctx context.Context, tenant string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer g.users.Done()
+	defer g.Release()
 	c, s, err := a.storeOf(ctx, tenant)
 	if err != nil {
 		return 0, err
@@ -170,11 +170,11 @@ func forgetCollections(ctx context.Context, s store.Store, tenant string) error 
 }
 
 // forgetValues deletes the values that plugins keep for a tenant.
-func (a *App) forgetValues(ctx context.Context, g *generation, tenant string) error {
+func (a *App) forgetValues(ctx context.Context, g *assemble.Generation, tenant string) error {
 	if a.options.KV != nil {
 		return a.options.KV.Forget(ctx, tenant)
 	}
-	return g.plugins.ForgetTenant(ctx, tenant)
+	return g.ForgetTenant(ctx, tenant)
 }
 
 // Checkpoint removes deleted data from the log of the store, if the store has a log. The error is

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/anchor-host/anchor-host/anchor/agentrun"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/agent"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
@@ -63,7 +64,7 @@ func TestHandlesOfAClosedApp(t *testing.T) {
 	if err := app.Close(ctx); err != nil {
 		t.Fatal(err)
 	}
-	_, pushed := run.Push(ctx, frames.Frame{Kind: frames.ToolCall, Summary: "s"}, PushOptions{})
+	_, pushed := run.Push(ctx, frames.Frame{Kind: frames.ToolCall, Summary: "s"}, agentrun.PushOptions{})
 	_, added := talk.Add(ctx, pipeline.Turn{Role: pipeline.RoleUser, Content: "x"})
 	_, again := app.Run(ctx, "", "r")
 	for name, err := range map[string]error{"push": pushed, "add": added, "run": again} {
@@ -93,7 +94,7 @@ func TestPathsOutliveAChangeOfFolder(t *testing.T) {
 	if err := app.Reload(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	loaded := app.current.loaded
+	loaded := app.current.Loaded
 	if loaded.MaxTokens != 60 || loaded.File != "anchor.yaml" {
 		t.Errorf("max_tokens %d of %s: the file was not read again", loaded.MaxTokens, loaded.File)
 	}

@@ -45,12 +45,12 @@ func (a *App) reload(ctx context.Context, prepare func() (func(), error)) error 
 	if err != nil {
 		return err
 	}
-	defer old.users.Done()
-	loaded, err := old.loaded.Again()
+	defer old.Release()
+	loaded, err := old.Loaded.Again()
 	if err != nil {
 		return wrong(err)
 	}
-	if err := a.sameStore(old.loaded, loaded); err != nil {
+	if err := a.sameStore(old.Loaded, loaded); err != nil {
 		return err
 	}
 	if err := a.mount(loaded); err != nil {
@@ -61,7 +61,7 @@ func (a *App) reload(ctx context.Context, prepare func() (func(), error)) error 
 		return err
 	}
 	if !a.replace(g, commit) {
-		_ = g.plugins.Close(context.WithoutCancel(ctx)) // the App was closed in the meantime
+		_ = g.Close(context.WithoutCancel(ctx)) // the App was closed in the meantime
 		return errAppClosed
 	}
 	return nil

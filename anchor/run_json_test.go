@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/anchor-host/anchor-host/anchor/agentrun"
 	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
@@ -30,9 +31,9 @@ func TestRunStoresWhatItReads(t *testing.T) {
 		if _, err := run.Plan(ctx, []string{"a"}, "", false); err != nil {
 			t.Fatal(err)
 		}
-		_, err := run.Push(ctx, frames.Frame{Kind: frames.ToolCall, Summary: "x", Data: raw}, PushOptions{})
+		_, err := run.Push(ctx, frames.Frame{Kind: frames.ToolCall, Summary: "x", Data: raw}, agentrun.PushOptions{})
 		accepts(t, text, "push", err, fine)
-		for name, c := range map[string]StepChange{"inputs": {Inputs: raw}, "outputs": {Outputs: raw}, "checks": {Checks: raw}} {
+		for name, c := range map[string]agentrun.StepChange{"inputs": {Inputs: raw}, "outputs": {Outputs: raw}, "checks": {Checks: raw}} {
 			_, err = run.ChangeStep(ctx, 1, c)
 			accepts(t, text, name, err, fine)
 		}
@@ -62,13 +63,13 @@ func accepts(t *testing.T, text, what string, err error, fine bool) {
 }
 
 // readable reads a run in each way.
-func readable(t *testing.T, text string, app *App, run *Run) {
+func readable(t *testing.T, text string, app *App, run *agentrun.Run) {
 	t.Helper()
 	ctx := t.Context()
 	_, err := run.Frames(ctx, 0, 0)
 	_, errPlans := run.Plans(ctx)
 	_, errState := run.State(ctx)
-	_, errPush := run.Push(ctx, frames.Frame{Kind: frames.ToolCall, Summary: "y"}, PushOptions{})
+	_, errPush := run.Push(ctx, frames.Frame{Kind: frames.ToolCall, Summary: "y"}, agentrun.PushOptions{})
 	_, errBuild := app.Build(ctx, pipeline.Query{Text: "q"}, BuildOptions{})
 	_, errAssemble := app.Assemble(ctx, []pipeline.Message{message.New(pipeline.RoleUser, "q")}, AssembleOptions{Run: "fix"})
 	if err := errors.Join(err, errPlans, errState, errPush, errBuild, errAssemble); err != nil {
@@ -81,13 +82,13 @@ func readable(t *testing.T, text string, app *App, run *Run) {
 func TestRunReadsOlderRecords(t *testing.T) {
 	app, run := workRun(t)
 	ctx := t.Context()
-	if _, err := run.Push(ctx, frames.Frame{Kind: frames.ToolCall, Summary: "x", Data: json.RawMessage(`{"a":1,"b":2}`)}, PushOptions{}); err != nil {
+	if _, err := run.Push(ctx, frames.Frame{Kind: frames.ToolCall, Summary: "x", Data: json.RawMessage(`{"a":1,"b":2}`)}, agentrun.PushOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := run.Plan(ctx, []string{"a"}, "", false); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := run.ChangeStep(ctx, 1, StepChange{Inputs: json.RawMessage(`{"a":1,"b":2}`)}); err != nil {
+	if _, err := run.ChangeStep(ctx, 1, agentrun.StepChange{Inputs: json.RawMessage(`{"a":1,"b":2}`)}); err != nil {
 		t.Fatal(err)
 	}
 	calls := json.RawMessage(`[{"id":"1","type":"function","function":{"name":"f","arguments":"{}"},"x":{"a":1,"b":2}}]`)

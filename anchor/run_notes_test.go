@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/anchor-host/anchor-host/anchor/agentrun"
 	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/conversation"
@@ -51,13 +52,13 @@ func TestNotesThatFailAreWarnings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := run.Push(ctx, frames.Frame{Kind: frames.ToolCall, Summary: "x"}, PushOptions{}); err != nil {
+	if _, err := run.Push(ctx, frames.Frame{Kind: frames.ToolCall, Summary: "x"}, agentrun.PushOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := run.Plan(ctx, []string{"a"}, "", false); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := run.ChangeStep(ctx, 1, StepChange{Status: frames.StepProgressing}); err != nil {
+	if _, err := run.ChangeStep(ctx, 1, agentrun.StepChange{Status: frames.StepProgressing}); err != nil {
 		t.Fatal(err)
 	}
 	s.full = true
@@ -92,11 +93,11 @@ func TestPushThatIsNotNotedIsAWarning(t *testing.T) {
 	if _, err := run.Plan(ctx, []string{"a"}, "", false); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := run.Push(ctx, frames.Frame{Kind: frames.ToolCall, Summary: "x"}, PushOptions{}); err != nil {
+	if _, err := run.Push(ctx, frames.Frame{Kind: frames.ToolCall, Summary: "x"}, agentrun.PushOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	s.full = true
-	pushed, err := run.Push(ctx, frames.Frame{Kind: frames.ToolCall, Summary: "y"}, PushOptions{Step: 1, GlobalSummary: "z"})
+	pushed, err := run.Push(ctx, frames.Frame{Kind: frames.ToolCall, Summary: "y"}, agentrun.PushOptions{Step: 1, GlobalSummary: "z"})
 	warnings := strings.Join(pushed.Warnings, "\n")
 	if err != nil || pushed.ID != 1 || pushed.Frames != 2 || len(pushed.Warnings) != 2 ||
 		!strings.Contains(warnings, "frame 1 is stored, but the plan does not name it") || !strings.Contains(warnings, "the limits and the summary of the run are unchanged") {
@@ -179,7 +180,7 @@ func TestAnalysesReportWarnings(t *testing.T) {
 		_, err = run.Plan(ctx, []string{"a"}, "", false)
 	}
 	if err == nil {
-		_, err = run.ChangeStep(ctx, 1, StepChange{Status: frames.StepProgressing})
+		_, err = run.ChangeStep(ctx, 1, agentrun.StepChange{Status: frames.StepProgressing})
 	}
 	if err != nil {
 		t.Fatal(err)

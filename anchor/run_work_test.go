@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/anchor-host/anchor-host/anchor/agentrun"
 	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
@@ -19,7 +20,7 @@ import (
 )
 
 // workRun returns a run of an App whose store is in memory, and the App.
-func workRun(t *testing.T) (*App, *Run) {
+func workRun(t *testing.T) (*App, *agentrun.Run) {
 	t.Helper()
 	app, err := Load(write(t, t.TempDir(), "counting: {tokenizer: words}\nmemory: {frames: {run: fix}}\n"), Options{Store: store.NewMemory()})
 	if err != nil {
@@ -56,22 +57,22 @@ func TestRunFollowsItsPlan(t *testing.T) {
 	if err != nil || !slices.Equal(plan.ContextFrames, []uint64{0}) {
 		t.Fatalf("plan %+v, %v", plan, err)
 	}
-	if _, err := run.ChangeStep(ctx, 1, StepChange{Status: frames.StepCompleted}); !errors.Is(err, frames.ErrLifecycle) {
+	if _, err := run.ChangeStep(ctx, 1, agentrun.StepChange{Status: frames.StepCompleted}); !errors.Is(err, frames.ErrLifecycle) {
 		t.Errorf("completed before it began: %v", err)
 	}
-	if _, err := run.ChangeStep(ctx, 1, StepChange{Status: frames.StepProgressing}); err != nil {
+	if _, err := run.ChangeStep(ctx, 1, agentrun.StepChange{Status: frames.StepProgressing}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := app.Build(ctx, pipeline.Query{Text: "what next?"}, BuildOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := run.Push(ctx, frames.Frame{Kind: frames.ToolCall, Summary: "users.go has no limit"}, PushOptions{}); err != nil {
+	if _, err := run.Push(ctx, frames.Frame{Kind: frames.ToolCall, Summary: "users.go has no limit"}, agentrun.PushOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := app.Assemble(ctx, []pipeline.Message{message.New(pipeline.RoleUser, "go on")}, AssembleOptions{Run: "fix"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := run.ChangeStep(ctx, 1, StepChange{Status: frames.StepCompleted, Reason: "found"}); err != nil {
+	if _, err := run.ChangeStep(ctx, 1, agentrun.StepChange{Status: frames.StepCompleted, Reason: "found"}); err != nil {
 		t.Fatal(err)
 	}
 	plans, err := run.Plans(ctx)
@@ -102,10 +103,10 @@ func TestRunFollowsItsPlan(t *testing.T) {
 	}
 }
 
-func checkSnapshots(t *testing.T, run *Run) {
+func checkSnapshots(t *testing.T, run *agentrun.Run) {
 	t.Helper()
 	list, err := run.Snapshots(t.Context())
-	if err != nil || len(list) != 2 || list[0].Label != SnapshotStart || list[1].Label != SnapshotStep || list[1].Step != 1 {
+	if err != nil || len(list) != 2 || list[0].Label != agentrun.SnapshotStart || list[1].Label != agentrun.SnapshotStep || list[1].Step != 1 {
 		t.Fatalf("snapshots %+v, %v", list, err)
 	}
 	mine, err := run.TakeSnapshot(t.Context(), "mine")
@@ -131,8 +132,8 @@ func TestRunRefuses(t *testing.T) {
 		"no steps":          {second(run.Plan(ctx, nil, "", false)), ErrInvalid},
 		"blank step":        {second(run.Plan(ctx, []string{"a", " "}, "", false)), ErrInvalid},
 		"nothing to revise": {second(run.Plan(ctx, []string{"a"}, "", true)), store.ErrNotFound},
-		"no plan":           {second(run.ChangeStep(ctx, 1, StepChange{})), store.ErrNotFound},
-		"no plan to push":   {second(run.Push(ctx, frames.Frame{Kind: frames.ToolCall}, PushOptions{Step: 1})), store.ErrNotFound},
+		"no plan":           {second(run.ChangeStep(ctx, 1, agentrun.StepChange{})), store.ErrNotFound},
+		"no plan to push":   {second(run.Push(ctx, frames.Frame{Kind: frames.ToolCall}, agentrun.PushOptions{Step: 1})), store.ErrNotFound},
 		"no intent to end":  {second(run.EndIntent(ctx, frames.IntentCompleted, "", "")), store.ErrNotFound},
 	} {
 		if !errors.Is(tt.err, tt.want) {
@@ -145,10 +146,10 @@ func TestRunRefuses(t *testing.T) {
 	if err := second(run.Plan(ctx, []string{"b"}, "", false)); !errors.Is(err, frames.ErrLifecycle) {
 		t.Errorf("a second plan: %v", err)
 	}
-	if err := second(run.ChangeStep(ctx, 2, StepChange{})); !errors.Is(err, store.ErrNotFound) {
+	if err := second(run.ChangeStep(ctx, 2, agentrun.StepChange{})); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("a step too many: %v", err)
 	}
-	if err := second(run.ChangeStep(ctx, 1, StepChange{Read: []uint64{5}})); !errors.Is(err, frames.ErrNoFrame) {
+	if err := second(run.ChangeStep(ctx, 1, agentrun.StepChange{Read: []uint64{5}})); !errors.Is(err, frames.ErrNoFrame) {
 		t.Errorf("a frame that there is not: %v", err)
 	}
 }
@@ -169,9 +170,9 @@ func TestPlanIsSharedByWriters(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range writers {
 		wg.Go(func() {
-			_, err := run.ChangeStep(t.Context(), i+1, StepChange{Status: frames.StepProgressing})
+			_, err := run.ChangeStep(t.Context(), i+1, agentrun.StepChange{Status: frames.StepProgressing})
 			if err == nil {
-				_, err = run.Push(t.Context(), frames.Frame{Kind: frames.StepSummary, Summary: "done"}, PushOptions{Step: i + 1})
+				_, err = run.Push(t.Context(), frames.Frame{Kind: frames.StepSummary, Summary: "done"}, agentrun.PushOptions{Step: i + 1})
 			}
 			if err != nil {
 				t.Errorf("writer %d: %v", i, err)
@@ -202,7 +203,7 @@ func TestConcurrentPushes(t *testing.T) {
 		}
 		group.Go(func() {
 			for range each {
-				if _, err := run.Push(t.Context(), frames.Frame{Kind: frames.ToolCall, Summary: "s"}, PushOptions{}); err != nil {
+				if _, err := run.Push(t.Context(), frames.Frame{Kind: frames.ToolCall, Summary: "s"}, agentrun.PushOptions{}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -237,7 +238,7 @@ func TestConcurrentPushesOfTwoApps(t *testing.T) {
 		}
 		group.Go(func() {
 			for range 20 {
-				if _, err := run.Push(t.Context(), frames.Frame{Kind: frames.ToolCall, Summary: "s"}, PushOptions{}); err != nil {
+				if _, err := run.Push(t.Context(), frames.Frame{Kind: frames.ToolCall, Summary: "s"}, agentrun.PushOptions{}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -255,7 +256,7 @@ func TestPushWaitsNoLongerThanItsContext(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	if _, err := run.Push(ctx, frames.Frame{Kind: frames.ToolCall, Summary: "s"}, PushOptions{}); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := run.Push(ctx, frames.Frame{Kind: frames.ToolCall, Summary: "s"}, agentrun.PushOptions{}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%v", err)
 	}
 	unlock()
@@ -303,7 +304,7 @@ func TestChangedWorkIsDated(t *testing.T) {
 	if err != nil || !plan.UpdatedAt.Equal(plan.CreatedAt) {
 		t.Fatalf("plan created at %v, updated at %v, %v", plan.CreatedAt, plan.UpdatedAt, err)
 	}
-	if err := second(run.ChangeStep(ctx, 1, StepChange{Status: frames.StepProgressing})); err != nil {
+	if err := second(run.ChangeStep(ctx, 1, agentrun.StepChange{Status: frames.StepProgressing})); err != nil {
 		t.Fatal(err)
 	}
 	plans, err := run.Plans(ctx)
@@ -330,12 +331,12 @@ func TestPlansAreBounded(t *testing.T) {
 	}
 	data := json.RawMessage(`"` + strings.Repeat("x", agentstore.MaxStepData-2) + `"`)
 	more := slices.Concat(data, []byte(" "))
-	refuse(second(run.ChangeStep(ctx, 1, StepChange{Inputs: more})), "step 1: inputs: 262145 bytes (want at most 262144)")
-	refuse(second(run.ChangeStep(ctx, 1, StepChange{Outputs: more})), "step 1: outputs: 262145 bytes")
-	refuse(second(run.ChangeStep(ctx, 1, StepChange{Checks: more})), "step 1: checks: 262145 bytes")
-	refuse(second(run.ChangeStep(ctx, 1, StepChange{Status: frames.StepSkipped, Reason: text + "x"})), "step 1: reason: 16385 bytes (want at most 16384)")
-	refuse(second(run.ChangeStep(ctx, 1, StepChange{Outputs: data})), "its steps have 1245184 bytes (want at most 1048576")
-	if err := second(run.ChangeStep(ctx, 1, StepChange{Status: frames.StepSkipped, Reason: text})); err != nil {
+	refuse(second(run.ChangeStep(ctx, 1, agentrun.StepChange{Inputs: more})), "step 1: inputs: 262145 bytes (want at most 262144)")
+	refuse(second(run.ChangeStep(ctx, 1, agentrun.StepChange{Outputs: more})), "step 1: outputs: 262145 bytes")
+	refuse(second(run.ChangeStep(ctx, 1, agentrun.StepChange{Checks: more})), "step 1: checks: 262145 bytes")
+	refuse(second(run.ChangeStep(ctx, 1, agentrun.StepChange{Status: frames.StepSkipped, Reason: text + "x"})), "step 1: reason: 16385 bytes (want at most 16384)")
+	refuse(second(run.ChangeStep(ctx, 1, agentrun.StepChange{Outputs: data})), "its steps have 1245184 bytes (want at most 1048576")
+	if err := second(run.ChangeStep(ctx, 1, agentrun.StepChange{Status: frames.StepSkipped, Reason: text})); err != nil {
 		t.Error(err)
 	}
 }
@@ -351,7 +352,7 @@ func TestRunsWithoutFramesAreListed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := second(other.Push(ctx, frames.Frame{Kind: frames.ToolCall, Summary: "s"}, PushOptions{})); err != nil {
+	if err := second(other.Push(ctx, frames.Frame{Kind: frames.ToolCall, Summary: "s"}, agentrun.PushOptions{})); err != nil {
 		t.Fatal(err)
 	}
 	list, err := app.Runs(ctx, "")

@@ -132,7 +132,7 @@ func TestNoKeyReachesAGuest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	settings := fmt.Sprint(app.current.loaded.Settings())
+	settings := fmt.Sprint(app.current.Loaded.Settings())
 	for where, text := range map[string]string{"guest": left, "record": string(recorded), "log": log.String(), "diagnostics": string(diagnostics), "settings": settings} {
 		for _, form := range []string{serverKey, base64.StdEncoding.EncodeToString([]byte(serverKey)), hex.EncodeToString([]byte(serverKey))} {
 			if strings.Contains(text, form) {

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/anchor-host/anchor-host/anchor/agentrun"
 	"github.com/anchor-host/anchor-host/internal/await"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
@@ -61,7 +62,7 @@ func work(ctx context.Context, app *App, who string, n int) error {
 		if _, err := app.Assemble(ctx, []pipeline.Message{message.New(pipeline.RoleUser, own)}, AssembleOptions{Run: "assembled"}); err != nil {
 			return fmt.Errorf("assemble: %w", err)
 		}
-		if _, err := run.Push(ctx, frames.Frame{Kind: frames.ToolCall, Summary: own}, PushOptions{}); err != nil {
+		if _, err := run.Push(ctx, frames.Frame{Kind: frames.ToolCall, Summary: own}, agentrun.PushOptions{}); err != nil {
 			return fmt.Errorf("push: %w", err)
 		}
 		for _, text := range []string{own, fmt.Sprint("common ", i)} {

@@ -5,7 +5,6 @@ import (
 
 	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/internal/assemble"
-	"github.com/anchor-host/anchor-host/internal/config"
 )
 
 // Status says which version of the configuration an App uses.
@@ -39,20 +38,28 @@ func (a *App) Status() Status {
 	defer a.mu.Unlock()
 	s := Status{Draining: a.draining, Last: a.last}
 	if g := a.current; g != nil {
-		s.Tenant = g.loaded.TenantName()
-		s.PriceFile = g.loaded.Path(g.loaded.Telemetry.Prices)
+		s.Tenant = g.Loaded.TenantName()
+		s.PriceFile = g.Loaded.Path(g.Loaded.Telemetry.Prices)
 		if a.options.Store == nil {
-			s.StoreFile, _ = agentstore.Path(g.loaded.StorePath()) // without one, the error is that of the first use
+			s.StoreFile, _ = agentstore.Path(g.Loaded.StorePath()) // without one, the error is that of the first use
 		}
-		s.LockFile = assemble.Guard(g.loaded).Path
-		s.Number, s.Since, s.File, s.PluginDir = g.number, g.since, g.loaded.Location(), g.loaded.PluginDir()
+		s.LockFile = assemble.Guard(g.Loaded).Path
+		s.Number, s.Since, s.File, s.PluginDir = g.Number, g.Since, g.Loaded.Location(), g.Loaded.PluginDir()
 	}
 	return s
 }
 
 // Setting is one effective value of a configuration. Its JSON form is that of "anchor-host config
 // show --origin -o json".
-type Setting = config.Setting
+type Setting struct {
+	// Path is the key path in anchor.yaml.
+	Path string `json:"path"`
+	// Value is a bool, int64, float64, []string or string, and Text the same in one cell of a table.
+	Value any    `json:"value"`
+	Text  string `json:"-"`
+	// Origin is "flag --x", "environment X", "file:line" or "default".
+	Origin string `json:"origin,omitempty"`
+}
 
 // Settings lists every value of the configuration that is set or has a default, with its origin.
 // The values of secrets are hidden. It is empty once the App is closed.
@@ -61,6 +68,11 @@ func (a *App) Settings() []Setting {
 	if err != nil {
 		return []Setting{}
 	}
-	defer g.users.Done()
-	return g.loaded.Settings()
+	defer g.Release()
+	of := g.Loaded.Settings()
+	list := make([]Setting, len(of))
+	for i := range of {
+		list[i] = Setting(of[i])
+	}
+	return list
 }

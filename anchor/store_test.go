@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/anchor-host/anchor-host/anchor/agentrun"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
@@ -40,7 +41,7 @@ func remembering(t *testing.T, app *App, tenant string) {
 		t.Fatal(err)
 	}
 	for i, text := range []string{"first", "second"} {
-		pushed, err := run.Push(ctx, frames.Frame{Kind: frames.StepSummary, Summary: text}, PushOptions{Count: true})
+		pushed, err := run.Push(ctx, frames.Frame{Kind: frames.StepSummary, Summary: text}, agentrun.PushOptions{Count: true})
 		if err != nil || pushed.ID != uint64(i) || pushed.Frames != i+1 || pushed.Tokens != uint64(i+1) {
 			t.Fatalf("%+v, %v", pushed, err)
 		}
@@ -55,7 +56,7 @@ func TestRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pushed, err := run.Push(ctx, frames.Frame{Kind: frames.StepSummary, Summary: "third"}, PushOptions{
+	pushed, err := run.Push(ctx, frames.Frame{Kind: frames.StepSummary, Summary: "third"}, agentrun.PushOptions{
 		GlobalSummary: "all of it", Limits: func(l frames.Limits) frames.Limits { l.MaxFrames = 2; return l },
 	})
 	if err != nil || pushed.ID != 2 || pushed.Frames != 2 {
@@ -72,7 +73,7 @@ func TestRuns(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 4 {
 		wg.Go(func() {
-			if _, err := run.Push(ctx, frames.Frame{Kind: frames.ToolCall, Summary: fmt.Sprint("call ", i)}, PushOptions{}); err != nil {
+			if _, err := run.Push(ctx, frames.Frame{Kind: frames.ToolCall, Summary: fmt.Sprint("call ", i)}, agentrun.PushOptions{}); err != nil {
 				t.Error(err)
 			}
 		})

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/anchor-host/anchor-host/internal/builds"
+	"github.com/anchor-host/anchor-host/anchor/builds"
 	"github.com/anchor-host/anchor-host/internal/costs"
-	"github.com/anchor-host/anchor-host/internal/ledger"
 	"github.com/anchor-host/anchor-host/store"
+	"github.com/anchor-host/anchor-host/usage"
 )
 
 // Stored returns how much the store keeps for a tenant: the number of records, which are facts, turns
@@ -69,13 +69,10 @@ func (a *App) Tenants(ctx context.Context) ([]string, error) {
 	return lister.Tenants(ctx)
 }
 
-// Cost is what the requests with one key to one model cost on a day.
-type Cost = costs.Row
-
 // Spend notes what work for a tenant with a key has asked of models, as the services of its diagnostics say
 // it. The costs are written to the store soon. Without prices there is nothing to note. An empty tenant means
 // that of the configuration.
-func (a *App) Spend(tenant, key string, services []ledger.Line) {
+func (a *App) Spend(tenant, key string, services []usage.Line) {
 	if tenant == "" {
 		tenant = a.Status().Tenant
 	}
@@ -93,7 +90,7 @@ func (a *App) Spent(ctx context.Context, tenant, key string) (byTenant, byKey fl
 
 // Costs returns what a tenant has spent from the first to the last day, both in UTC, the newest day first. The
 // store keeps the costs of 400 days. An empty tenant means that of the configuration.
-func (a *App) Costs(ctx context.Context, first, last time.Time, tenant string) ([]Cost, error) {
+func (a *App) Costs(ctx context.Context, first, last time.Time, tenant string) ([]usage.Cost, error) {
 	if err := a.costs.Flush(ctx); err != nil {
 		return nil, err
 	}

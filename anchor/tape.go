@@ -13,6 +13,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/record"
 	"github.com/anchor-host/anchor-host/internal/tape"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/explain"
 )
 
 // RecordingFile is the name of the file of a recording.
@@ -21,9 +22,6 @@ const RecordingFile = tape.FileName
 // Recording is everything that went into a build, and what came out. It has the texts, and no
 // secrets but those that the request states.
 type Recording struct{ r *tape.Recording }
-
-// Difference says where a repeated build is not the recorded one.
-type Difference = tape.Difference
 
 // NewTape returns a tape that records the build of an App.
 func NewTape() *Tape { return newTape(tape.Record(), nil) }
@@ -151,12 +149,11 @@ func (a *App) taped(ctx context.Context, q pipeline.Query, document []byte, o Bu
 	if err != nil {
 		return result, errors.Join(failed, err)
 	}
-	defer g.users.Done()
-	loads, _ := g.loadList()
+	defer g.Release()
 	out.Program, out.Platform, out.Clock = programVersion(), runtime.GOOS+"/"+runtime.GOARCH, t.readings()
 	out.Began = t.began
-	out.NoFile = g.loaded.Location() == ""
-	out.Settings, out.Modules, out.Steps = tape.SettingsOf(g.loaded), modules(loads), t.marks.Steps()
+	out.NoFile = g.Loaded.Location() == ""
+	out.Settings, out.Modules, out.Steps = tape.SettingsOf(g.Loaded), g.Modules(), t.marks.Steps()
 	timeless, err := tape.Timeless(result, failed)
 	if err != nil {
 		return result, errors.Join(failed, err)
@@ -184,7 +181,7 @@ func (t *Tape) readings() []time.Duration {
 // have the tape of the recording in [Options.Tape]. It returns how the repetition differs, the cause
 // first; nothing if both are the same, but for times. asked is what was asked and is not in the
 // recording.
-func (a *App) Replay(ctx context.Context, r *Recording) (differences []Difference, asked []string, err error) {
+func (a *App) Replay(ctx context.Context, r *Recording) (differences []explain.Difference, asked []string, err error) {
 	t := a.options.Tape
 	if t == nil || t.from != r.r {
 		return nil, nil, fmt.Errorf("%w: replay: the App has another tape", ErrInvalid)

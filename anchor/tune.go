@@ -5,20 +5,18 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/anchor-host/anchor-host/internal/eval"
+	"github.com/anchor-host/anchor-host/anchor/eval"
 	"github.com/anchor-host/anchor-host/internal/tuning"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 )
-
-// Tuning is what [App.Tune] found. Its JSON form is the output of "anchor-host eval --tune -o json".
-type Tuning = eval.Tuning
 
 // Tune looks for good numbers for the retrievers of collections that the steps of a configuration
 // name, and for the weights of retrievers that a step merges. It tunes on one half of the queries
 // and measures on the other. It changes nothing. The first metric at the first depth is tuned; nil
 // means nDCG@10. Progress gets the number of rankings that were measured, and -1 for the total,
-// which is not known before. Other, CorpusItems and most options of Build are refused.
-func (a *App) Tune(ctx context.Context, o EvaluateOptions) (*Tuning, error) {
+// which is not known before. Other, CorpusItems and most options of Build are refused. The
+// JSON form of the result is the output of "anchor-host eval --tune -o json".
+func (a *App) Tune(ctx context.Context, o EvaluateOptions) (*eval.Tuning, error) {
 	if o.Other != nil || o.CorpusItems || o.Build.Items != nil {
 		return nil, fmt.Errorf("%w: tuning asks retrievers and nothing else (leave out other, corpus items and items)", ErrInvalid)
 	}
@@ -38,18 +36,18 @@ func (a *App) Tune(ctx context.Context, o EvaluateOptions) (*Tuning, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer g.users.Done()
-	recipe, err := g.recipeOf(ctx, o.Build.Pipeline)
+	defer g.Release()
+	p, err := g.Pipeline(ctx, o.Build.Pipeline)
 	if err != nil {
 		return nil, err
 	}
-	name := g.loaded.File
+	name := g.Loaded.File
 	if name == "" {
 		name = "the default configuration"
 	}
 	t := &tuning.Run{
-		Index: func(ctx context.Context) (retrieve.Index, error) { return a.openIndex(ctx, g.loaded) }, Embedder: g.plugins.CollectionEmbedder,
-		Tenant: g.loaded.TenantName(), Ranker: options.Ranker, Set: set,
+		Index: func(ctx context.Context) (retrieve.Index, error) { return a.openIndex(ctx, g.Loaded) }, Embedder: g.CollectionEmbedder,
+		Tenant: g.Loaded.TenantName(), Ranker: options.Ranker, Set: set,
 		Tuner: &eval.Tuner{Set: set, Metric: metric, Concurrency: o.Concurrency},
 	}
 	if o.Progress != nil {
@@ -58,7 +56,7 @@ func (a *App) Tune(ctx context.Context, o EvaluateOptions) (*Tuning, error) {
 	if err := t.Tuner.Check(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
-	out, err := t.Do(ctx, recipe)
+	out, err := t.Do(ctx, p)
 	if errors.Is(err, tuning.ErrNothing) {
 		err = fmt.Errorf("%w: %w", ErrInvalid, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/anchor-host/anchor-host/anchor/builds"
 	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/internal/testkit/modeltest"
 	"github.com/anchor-host/anchor-host/pipeline"
@@ -84,7 +85,7 @@ func left(ctx context.Context, t *testing.T, app *App, user string) (got Forgott
 			got.Runs++
 		}
 	}
-	page, err := app.Builds(ctx, "", BuildFilter{User: user}, "", 10)
+	page, err := app.Builds(ctx, "", builds.Filter{User: user}, "", 10)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +180,7 @@ func TestRecordSaysWhoAsked(t *testing.T) {
 	ctx, app := t.Context(), load(t, usersConfig)
 	fillUser(t, app, "ann")
 	fillUser(t, app, "bob")
-	for _, f := range []BuildFilter{{User: "ann"}, {RequestID: "r-ann"}, {User: "ann", Key: "k1"}} {
+	for _, f := range []builds.Filter{{User: "ann"}, {RequestID: "r-ann"}, {User: "ann", Key: "k1"}} {
 		page, err := app.Builds(ctx, "", f, "", 10)
 		if err != nil || len(page.Builds) != 2 {
 			t.Fatalf("%+v: %d builds, %v", f, len(page.Builds), err)

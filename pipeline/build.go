@@ -76,6 +76,9 @@ func (b *build) start(ctx context.Context) error {
 // addSystem: -> items of the system prompts, counted.
 func (b *build) addSystem(ctx context.Context) error {
 	system, tools, err := b.p.countedSystem(ctx)
+	for i := range system {
+		system[i].CreatedAt = b.began
+	}
 	b.list.items = system
 	b.fixed.Tools, b.fixed.ToolTokens = b.p.tools, tools
 	b.recordOffer("system", nil, true)

@@ -383,7 +383,7 @@ func TestBuildInfo(t *testing.T) {
 func TestNewRefuses(t *testing.T) {
 	noop := StepFunc(func(_ context.Context, _ *Query, items []Item) ([]Item, error) { return items, nil })
 	for want, cfg := range map[string]Config{
-		`anthropic: cache_control "top": invalid value (want block or seed)`:                                                 {Formatter: format.Anthropic{CacheControl: "top"}},
+		`anthropic: breakpoints "top": invalid value (want auto)`:                                                            {Formatter: format.Anthropic{Breakpoints: "top"}},
 		`enricher: template at "{who}": invalid value (want {query}, {context}, {{ or }})`:                                   {Enricher: TemplateEnricher{Template: "{who}"}},
 		"enricher: max_items -1: invalid value (want 1 or more)":                                                             {Enricher: TemplateEnricher{MaxItems: -1}},
 		"pipeline: max_tokens -1: invalid value (want 1 or more)":                                                            {MaxTokens: -1},

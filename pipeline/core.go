@@ -2,23 +2,24 @@ package pipeline
 
 import "github.com/anchor-host/anchor-host/pipeline/core"
 
-// The documents of a build and their parts. Package core describes them.
+// The documents of a build and their parts. They are those of package core, which formats and strategies
+// share with this package: "go doc pipeline/core.Item" shows the fields of an item, and so on.
 type (
-	// Item is one piece of context.
+	// Item is one piece of context. Its fields: go doc pipeline/core.Item
 	Item = core.Item
 	// Source says where an item comes from.
 	Source = core.Source
-	// Query is the question that a build collects context for.
+	// Query is the question that a build collects context for. Its fields: go doc pipeline/core.Query
 	Query = core.Query
-	// Turn is one utterance of a conversation.
+	// Turn is one utterance of a conversation. Its fields: go doc pipeline/core.Turn
 	Turn = core.Turn
 	// Role is the speaker of a turn or message.
 	Role = core.Role
 	// Message is one entry of the message list that is sent to a model.
 	Message = core.Message
-	// Window is a list of items within a number of tokens.
+	// Window is a list of items within a number of tokens. Its fields: go doc pipeline/core.Window
 	Window = core.Window
-	// OverflowItem is an item that is not in the window.
+	// OverflowItem is an item that is not in the window. Its fields: go doc pipeline/core.OverflowItem
 	OverflowItem = core.OverflowItem
 	// OverflowReason says why an item is not in the window.
 	OverflowReason = core.OverflowReason

@@ -49,7 +49,7 @@
 // records of each item, and package promptcache compares the prompts of two builds. Package
 // memory has a conversation that forgets its oldest turns, or condenses them with a
 // [Compactor]. Package agent edits the message list of an agent loop before each model call.
-// [Fuse], [Hybrid] and [RoundRobin] merge result lists. Package tokens counts tokens. This
+// [Fuse], [Hybrid] and [RoundRobin] merge result lists. This
 // package needs a 64-bit platform.
 package pipeline
 

@@ -12,10 +12,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anchor-host/anchor-host/pipeline/fill"
-	"github.com/anchor-host/anchor-host/pipeline/format"
 	"github.com/pkoukk/tiktoken-go"
 	loader "github.com/pkoukk/tiktoken-go-loader"
+
+	"github.com/anchor-host/anchor-host/pipeline/fill"
+	"github.com/anchor-host/anchor-host/pipeline/format"
 )
 
 // independent counts outputs with tiktoken-go, by the formula in [CountOptions].
@@ -168,7 +169,7 @@ func fitItems(r *rand.Rand) []Item {
 }
 
 func randomFormatter(r *rand.Rand) Formatter {
-	list := append(format.All(), format.Anthropic{Caching: true}, format.Anthropic{Caching: true, CacheControl: format.CacheControlSeed}, titles{})
+	list := append(format.All(), format.Anthropic{Caching: true}, titles{})
 	return list[r.IntN(len(list))]
 }
 

@@ -93,8 +93,10 @@ type Config struct {
 	// when Explain is false.
 	Explain bool
 	// Logger receives a WARN record for each skipped step and failed callback. nil
-	// means slog.Default.
-	Logger *slog.Logger
+	// means slog.Default. SkipsReported leaves out those of skipped steps, for a caller who
+	// reports what Diagnostics.StepFailures has.
+	Logger        *slog.Logger
+	SkipsReported bool
 	// Now is the clock for durations and for items without a time. Several goroutines may
 	// call it at once. nil means time.Now.
 	Now func() time.Time
@@ -139,7 +141,7 @@ type Pipeline struct {
 	model     string // counts the tools
 	tokenizer Tokenizer
 	system    []Item
-	counted   atomic.Pointer[countedItems] // the system prompts, after the first count
+	counted   *atomic.Pointer[countedItems] // the system prompts, after the first count
 	memory    MemoryProvider
 	enricher  QueryEnricher
 	parts     struct{ memory, enricher, formatter policy }
@@ -153,6 +155,7 @@ type Pipeline struct {
 	partial   bool
 	times     *StepTimes
 	logger    *slog.Logger
+	reported  bool // skipped steps are, by the caller
 	now       func() time.Time
 	info      any // the BuildInfo of its builds
 }
@@ -170,8 +173,10 @@ func New(cfg Config) (*Pipeline, error) {
 		memory:    cfg.Memory,
 		enricher:  cfg.Enricher,
 		embedder:  cfg.Embedder,
+		counted:   new(atomic.Pointer[countedItems]),
 		callbacks: slices.Clone(cfg.Callbacks),
 		logger:    cfg.Logger,
+		reported:  cfg.SkipsReported,
 		now:       cfg.Now,
 		explain:   cfg.Explain,
 		partial:   cfg.Partial,
@@ -201,6 +206,36 @@ func New(cfg Config) (*Pipeline, error) {
 	}
 	p.info = BuildInfo{MaxTokens: p.maxTokens, logger: p.logger}
 	return p, nil
+}
+
+// Overrides are what single builds have in the place of the pipeline's own, or in addition to
+// it. The zero value changes nothing.
+type Overrides struct {
+	// Memory replaces the memory provider. What Config says of its failures and its time stays.
+	Memory MemoryProvider
+	// Callbacks receive the events after those of the pipeline.
+	Callbacks []Callback
+	// Partial and Explain switch on what they do in Config.
+	Partial, Explain bool
+	// Now replaces the clock.
+	Now func() time.Time
+}
+
+// With returns the pipeline with overrides. It checks nothing and makes nothing anew, so it costs
+// little beside a build. Both pipelines can be used at the same time.
+func (p *Pipeline) With(o Overrides) *Pipeline {
+	with := *p
+	if o.Memory != nil {
+		with.memory = o.Memory
+	}
+	if len(o.Callbacks) > 0 {
+		with.callbacks = slices.Concat(p.callbacks, o.Callbacks)
+	}
+	with.partial, with.explain = p.partial || o.Partial, p.explain || o.Explain
+	if o.Now != nil {
+		with.now = o.Now
+	}
+	return &with
 }
 
 // setPolicies sets what a build does when memory, enricher or formatter fail.
@@ -291,15 +326,13 @@ func (p *Pipeline) newWriter(cfg *Config, f Formatter) (w writer, err error) {
 }
 
 func (p *Pipeline) setSystem(prompts []SystemPrompt) error {
-	created := p.now()
 	for i, prompt := range prompts {
 		it := Item{
-			ID:        fmt.Sprintf("system-%d", i+1),
-			Content:   prompt.Content,
-			Source:    SourceSystem,
-			Score:     1,
-			Priority:  prompt.Priority,
-			CreatedAt: created,
+			ID:       fmt.Sprintf("system-%d", i+1),
+			Content:  prompt.Content,
+			Source:   SourceSystem,
+			Score:    1,
+			Priority: prompt.Priority,
 		}
 		if it.Priority == 0 {
 			it.Priority = SourceSystem.DefaultPriority()

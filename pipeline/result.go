@@ -5,11 +5,11 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/anchor-host/anchor-host/internal/ledger"
 	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/explain"
 	"github.com/anchor-host/anchor-host/pipeline/fill"
 	"github.com/anchor-host/anchor-host/pipeline/promptcache"
+	"github.com/anchor-host/anchor-host/usage"
 )
 
 // Result is the outcome of a build. Its JSON form is the result document.
@@ -131,7 +131,7 @@ type Diagnostics struct {
 	Cache *promptcache.Report `json:"cache,omitempty"`
 	// Services are what models, embedders and collections were asked for, by service, name and
 	// plugin, which is empty for what the host itself asked. It is nil if there is nothing.
-	Services []ledger.Line `json:"services,omitempty"`
+	Services []usage.Line `json:"services,omitempty"`
 	// CostUSD is what Services cost in US dollars. It is 0 unless all prices are known.
 	CostUSD float64 `json:"cost_usd,omitempty"`
 	// TimesMS is the time that each stage took.

@@ -234,7 +234,9 @@ func (b *build) settleFailure(ctx context.Context, st *step, out outcome) error 
 	if !skip {
 		return &stepError{st.Name, err}
 	}
-	warn.Log(ctx, b.p.logger, "step skipped", err, slog.String("step", st.Name),
-		slog.String("plugin", failure.Plugin), slog.String("reason", failure.Reason))
+	if !b.p.reported {
+		warn.Log(ctx, b.p.logger, "step skipped", err, slog.String("step", st.Name),
+			slog.String("plugin", failure.Plugin), slog.String("reason", failure.Reason))
+	}
 	return nil
 }

@@ -78,7 +78,7 @@ func runEndToEndCase(t *testing.T, c seedcase.Case) any {
 	}
 	seedcase.Decode(t, c, &in)
 	memory := talk(in.Conversation)
-	formats := []Formatter{format.Anthropic{Caching: true, CacheControl: format.CacheControlSeed}, format.OpenAI{}, format.Generic{}}
+	formats := []Formatter{format.Anthropic{Caching: true}, format.OpenAI{}, format.Generic{}}
 	got := map[string]any{}
 	var types []string
 	for i, key := range []string{"anthropic_caching", "openai", "generic"} {
@@ -94,7 +94,7 @@ func runEndToEndCase(t *testing.T, c seedcase.Case) any {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got[key] = r.Output
+		got[key] = markedMessages(r.Output)
 		types = append(types, r.FormatType)
 		got["window_contents"] = contents(r.Window.Items)
 		got["overflow_ids"] = []string{r.Overflow[0].ID}

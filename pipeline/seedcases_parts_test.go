@@ -20,6 +20,32 @@ func decodeItems(t *testing.T, docs ...map[string]any) (items []Item, err error)
 	return items, json.Unmarshal(data, &items)
 }
 
+// markedMessages returns an output as the cases have it: with the mark of the context on its message, whose
+// content is one text, where the format marks a block.
+func markedMessages(output any) any {
+	out, ok := output.(*format.AnthropicOutput)
+	if !ok {
+		return output
+	}
+	messages := []map[string]any{}
+	for _, m := range out.Messages {
+		row := map[string]any{"role": m.Role, "content": m.Content}
+		if blocks, ok := m.Content.([]format.TextBlock); ok {
+			texts := make([]string, len(blocks))
+			for i := range blocks {
+				texts[i] = blocks[i].Text
+			}
+			row["content"], row["cache_control"] = strings.Join(texts, "\n\n"), blocks[0].CacheControl
+		}
+		messages = append(messages, row)
+	}
+	doc := map[string]any{"messages": messages}
+	if out.System != nil {
+		doc["system"] = out.System
+	}
+	return doc
+}
+
 func runFormatterCase(t *testing.T, c seedcase.Case) any {
 	var in struct {
 		Items []seedItem `json:"window_items_in_order"`
@@ -29,7 +55,7 @@ func runFormatterCase(t *testing.T, c seedcase.Case) any {
 	got := map[string]any{}
 	for key, f := range map[string]Formatter{
 		"anthropic":         format.Anthropic{},
-		"anthropic_caching": format.Anthropic{Caching: true, CacheControl: format.CacheControlSeed},
+		"anthropic_caching": format.Anthropic{Caching: true},
 		"openai":            format.OpenAI{},
 		"generic":           format.Generic{},
 	} {
@@ -37,7 +63,7 @@ func runFormatterCase(t *testing.T, c seedcase.Case) any {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got[key] = output
+		got[key] = markedMessages(output)
 	}
 	return got
 }

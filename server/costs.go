@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/anchor-host/anchor-host/anchor"
+	"github.com/anchor-host/anchor-host/usage"
 )
 
 // maxCosts bounds the costs of an answer.
@@ -16,8 +16,8 @@ type costsDoc struct {
 	From string `json:"from"`
 	To   string `json:"to"`
 	// USD is the sum of all costs, in US dollars.
-	USD   float64       `json:"usd"`
-	Costs []anchor.Cost `json:"costs"`
+	USD   float64      `json:"usd"`
+	Costs []usage.Cost `json:"costs"`
 }
 
 // listCosts answers what models cost: those of the tenant of the key, for the scope admin those of any or all.
@@ -45,7 +45,7 @@ func (c *call) listCosts() (any, error) {
 			}
 		}
 	}
-	doc := costsDoc{From: first.Format(time.DateOnly), To: last.Format(time.DateOnly), Costs: []anchor.Cost{}}
+	doc := costsDoc{From: first.Format(time.DateOnly), To: last.Format(time.DateOnly), Costs: []usage.Cost{}}
 	for _, tenant := range tenants {
 		list, err := c.s.app.Costs(c.ctx, first, last, tenant)
 		if err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/anchor-host/anchor-host/anchor"
-	"github.com/anchor-host/anchor-host/internal/builds"
+	"github.com/anchor-host/anchor-host/anchor/builds"
 	"github.com/anchor-host/anchor-host/internal/builtdoc"
 	"github.com/anchor-host/anchor-host/internal/failure"
 	"github.com/anchor-host/anchor-host/internal/request"
@@ -52,8 +52,8 @@ var actions = map[string]described{
 	"readyz":             {"Whether requests should be sent to this host; 503 while it drains. verbose (admin listener) has details", nil, typeOf[healthDoc](), 0},
 	"openapi":            {"This document", nil, nil, 0},
 	"build":              {"Build one context window. With accept: text/event-stream the answer is a stream of the events build.started, step.started, step.finished, step.failed, and at last result or error", typeOf[request.Request](), typeOf[pipeline.Result](), 0},
-	"listBuilds":         {"List the records of builds, the newest first", nil, typeOf[anchor.BuildPage](), 0},
-	"getBuild":           {"The record of a build. Without the scope content digests stand in the place of texts", nil, typeOf[anchor.BuildRecord](), 0},
+	"listBuilds":         {"List the records of builds, the newest first", nil, typeOf[builds.Page](), 0},
+	"getBuild":           {"The record of a build. Without the scope content digests stand in the place of texts", nil, typeOf[builds.Record](), 0},
 	"deleteBuild":        {"Delete the record of a build", nil, typeOf[deletedDoc](), 0},
 	"getExplanation":     {"What happened to each item of a build, and why. With accept: image/svg+xml the answer is a drawing", nil, typeOf[builtdoc.Explanation](), 0},
 	"getDiff":            {"How two builds differ, item by item. With accept: image/svg+xml the answer is a drawing", nil, typeOf[builtdoc.Diff](), 0},

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/anchor"
-	"github.com/anchor-host/anchor-host/internal/builds"
+	"github.com/anchor-host/anchor-host/anchor/builds"
 	"github.com/anchor-host/anchor-host/internal/builtdoc"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/ledger"
@@ -46,7 +46,7 @@ func (c *call) listBuilds() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := anchor.BuildFilter{
+	f := builds.Filter{
 		Pipeline: c.query.Get("pipeline"), Conversation: c.query.Get("conversation"), Generation: c.query.Get("generation"), Request: c.query.Get("request"),
 		User: c.query.Get("user"), Session: c.query.Get("session"), Key: c.query.Get("key"), RequestID: c.query.Get("request_id"),
 		Outcome: builds.Outcome(c.query.Get("outcome")), Text: c.query.Get("q"), Item: c.query.Get("item"),
@@ -89,7 +89,7 @@ func (c *call) listBuilds() (any, error) {
 }
 
 // record returns a record of the tenant of the request. It waits for one that is not written yet.
-func (c *call) record(id string) (*anchor.BuildRecord, error) {
+func (c *call) record(id string) (*builds.Record, error) {
 	waiting := c.s.app.RecordStats().Waiting > 0 // before the look, as it may be written right after it
 	r, err := c.s.app.BuildRecord(c.ctx, c.info.Principal.Tenant, id)
 	if !errors.Is(err, store.ErrNotFound) || !waiting {
@@ -104,7 +104,7 @@ func (c *call) record(id string) (*anchor.BuildRecord, error) {
 }
 
 // shown returns a record without what the key may not see.
-func (c *call) shown(id string) (*anchor.BuildRecord, error) {
+func (c *call) shown(id string) (*builds.Record, error) {
 	r, err := c.record(id)
 	if err != nil || c.info.Principal.Has(ScopeContent) {
 		return r, err
@@ -197,8 +197,8 @@ type replayDoc struct {
 	Build    string `json:"build"`
 	Repeated string `json:"repeated,omitempty"`
 	// Equal is true if each part did the same. First is the first place where it did not.
-	Equal bool                `json:"equal"`
-	First *builtdoc.Departure `json:"first,omitempty"`
+	Equal bool               `json:"equal"`
+	First *explain.Departure `json:"first,omitempty"`
 	// Generation is the digest of the configuration and the plugins.
 	Generation explain.Change[string] `json:"generation"`
 }

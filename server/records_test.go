@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anchor-host/anchor-host/anchor"
+	"github.com/anchor-host/anchor-host/anchor/builds"
 	"github.com/anchor-host/anchor-host/internal/builtdoc"
 )
 
@@ -93,7 +93,7 @@ func TestRecordsShowTextsByScope(t *testing.T) {
 	if len(diff.Differ) != 1 || !slices.Contains(diff.Differ[0].Changes, "rewritten") || diff.Differ[0].Text == nil || !strings.HasPrefix(diff.Differ[0].Text.From, "sha256:") && diff.Differ[0].Text.From == "" {
 		t.Errorf("diff: %+v", diff)
 	}
-	var record anchor.BuildRecord
+	var record builds.Record
 	k.as("plain", "GET", "/v1/builds/"+id, "").into(t, &record)
 	if record.Content || record.Detail.Request != nil || record.Included != 1 || !strings.Contains(string(record.Detail.Result), `"content":"sha256:`) {
 		t.Errorf("record: %+v, %s", record.Summary, record.Detail.Result)
@@ -118,7 +118,7 @@ func TestRecordsOfOtherTenants(t *testing.T) {
 			t.Errorf("%s %.60s: %d %s", tt[0], tt[1], got.status, got.body)
 		}
 	}
-	var page anchor.BuildPage
+	var page builds.Page
 	k.as("b", "GET", "/v1/builds", "").into(t, &page)
 	if len(page.Builds) != 1 || page.Builds[0].ID != mine {
 		t.Errorf("list: %+v", page)
@@ -147,7 +147,7 @@ func TestListOfRecords(t *testing.T) {
 		"": 3, "?pipeline=p": 2, "?outcome=failed": 1, "?outcome=ok&limit=1": 1, "?since=1h": 3, "?since=2099-01-01T00:00:00Z": 0, "?until=1h": 0,
 		"?conversation=c": 0, "?generation=x": 0, "?request=x": 0,
 	} {
-		var page anchor.BuildPage
+		var page builds.Page
 		k.as("a", "GET", "/v1/builds"+query, "").into(t, &page)
 		if len(page.Builds) != want || (page.Next != "") != strings.Contains(query, "limit=1") {
 			t.Errorf("%s: %+v", query, page)
@@ -155,7 +155,7 @@ func TestListOfRecords(t *testing.T) {
 	}
 	var ids []string
 	for cursor := ""; ; {
-		var page anchor.BuildPage
+		var page builds.Page
 		k.as("a", "GET", "/v1/builds?limit=1&cursor="+cursor, "").into(t, &page)
 		ids = append(ids, page.Builds[0].ID)
 		if cursor = page.Next; cursor == "" {
@@ -361,7 +361,7 @@ func TestSearchOfRecords(t *testing.T) {
 	for query, want := range map[string][]string{
 		"q=paid+refund": {refund}, "q=is+MY": {parcel, refund}, "q=refund+parcel": nil, "item=parcels.md%231": {parcel}, "item=parcels": nil, "q=refund&item=parcels.md%231": nil,
 	} {
-		var page anchor.BuildPage
+		var page builds.Page
 		k.as("a", "GET", "/v1/builds?"+query, "").into(t, &page)
 		var ids []string
 		for i := range page.Builds {

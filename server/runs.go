@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/anchor-host/anchor-host/anchor"
+	"github.com/anchor-host/anchor-host/anchor/agentrun"
 	"github.com/anchor-host/anchor-host/internal/strict"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
 )
@@ -34,7 +35,7 @@ func (c *call) listRuns() (any, error) {
 	return runsDoc{streams}, nil
 }
 
-func (c *call) runOf() (*anchor.Run, error) {
+func (c *call) runOf() (*agentrun.Run, error) {
 	return c.s.app.Run(c.ctx, c.info.Principal.Tenant, c.r.PathValue("id"))
 }
 
@@ -162,7 +163,7 @@ func (c *call) pushFrame() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	pushed, err := run.Push(c.ctx, frame, anchor.PushOptions{By: in.By, Step: in.Step, Count: in.Count, Limits: in.limits, GlobalSummary: in.GlobalSummary})
+	pushed, err := run.Push(c.ctx, frame, agentrun.PushOptions{By: in.By, Step: in.Step, Count: in.Count, Limits: in.limits, GlobalSummary: in.GlobalSummary})
 	if err != nil {
 		return nil, err
 	}

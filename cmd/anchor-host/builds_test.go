@@ -6,8 +6,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-
-	"github.com/anchor-host/anchor-host/anchor"
 )
 
 // Records of builds are listed, shown, drawn, compared and removed. Without content no output has a
@@ -27,7 +25,7 @@ func TestBuildsCommands(t *testing.T) {
 				}
 			}
 			code, stdout, stderr := run(t, "", "builds", "list", "--since", "1h", "--outcome", "ok", "-o", "json")
-			var page anchor.BuildPage
+			var page builds.Page
 			if err := json.Unmarshal([]byte(stdout), &page); err != nil || code != codeOK || len(page.Builds) != 2 {
 				t.Fatalf("code %d: %v\n%s%s", code, err, stdout, stderr)
 			}

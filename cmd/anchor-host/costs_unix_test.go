@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anchor-host/anchor-host/anchor"
 	"github.com/anchor-host/anchor-host/internal/await"
 	"github.com/anchor-host/anchor-host/internal/testkit/modeltest"
+	"github.com/anchor-host/anchor-host/usage"
 )
 
 // pricedSite is a folder with a configuration whose builds ask a model twice: each time 10 tokens in, 5 out.
@@ -191,7 +191,7 @@ func TestMoneyOfKeys(t *testing.T) {
 		status, _, body := tt.who.ask("GET", at+"/v1/costs"+tt.query, "")
 		var doc struct {
 			USD   float64
-			Costs []anchor.Cost
+			Costs []usage.Cost
 		}
 		if err := json.Unmarshal([]byte(body), &doc); err != nil || status != tt.status || math.Abs(doc.USD-tt.usd) > 1e-9 || len(doc.Costs) != tt.rows {
 			t.Errorf("%q: status %d, %v: %s", tt.query, status, err, body)

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anchor-host/anchor-host/internal/eval"
+	"github.com/anchor-host/anchor-host/anchor/eval"
 	"github.com/anchor-host/anchor-host/internal/testbuild"
 )
 
@@ -172,7 +172,7 @@ func evalReport(t *testing.T, code int, stdout, stderr string) *eval.Report {
 // A retriever plugin is given the corpus and nothing else of its folder, its ids
 // are found, and the page is written.
 func TestEvalWithRetriever(t *testing.T) {
-	config, err := filepath.Abs("../../internal/eval/testdata/bm25.yaml")
+	config, err := filepath.Abs("../../anchor/eval/testdata/bm25.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

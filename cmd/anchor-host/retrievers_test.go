@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anchor-host/anchor-host/internal/eval"
+	"github.com/anchor-host/anchor-host/anchor/eval"
 )
 
 const retrieverConfig = `

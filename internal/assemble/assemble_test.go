@@ -20,23 +20,22 @@ import (
 func Example() {
 	c := &config.Config{Steps: []config.Step{{Name: "best", TopK: 2, Use: config.Use{Name: "rerank"}}}, Counting: config.Counting{Tokenizer: config.Choice{Name: "words"}}, Window: config.Window{MaxTokens: 5}}
 	ctx := context.Background()
-	g := assemble.Open(c, assemble.Options{})
-	defer g.Close(ctx)
-	recipe, err := g.Recipe(ctx, c)
+	g, err := assemble.Open(&config.Loaded{Config: *c}, assemble.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	a, err := recipe.Assembly(ctx, assemble.Build{Config: c, Items: []pipeline.Item{
+	defer g.Close(ctx)
+	p, err := g.Pipeline(ctx, "")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	result, err := p.Build(ctx, pipeline.Query{Text: "q"}, &assemble.Overrides{Config: c, Items: []pipeline.Item{
 		{ID: "a", Content: "poor", Source: pipeline.SourceRetrieval, Score: 0.1, Priority: 5},
 		{ID: "b", Content: "good", Source: pipeline.SourceRetrieval, Score: 0.9, Priority: 5},
 		{ID: "c", Content: "fair", Source: pipeline.SourceRetrieval, Score: 0.5, Priority: 5},
 	}})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	result, err := a.Build(ctx, pipeline.Query{Text: "q"})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -94,8 +93,8 @@ func idsAfter(t *testing.T, step config.Step) []string {
 	t.Helper()
 	before := len(items)
 	last := config.Step{Name: "watch", TopK: 100, Priority: 1000, Use: config.Use{Name: "top_k"}}
-	a, err := assemble.New(t.Context(), &config.Config{Steps: []config.Step{step, last}, Counting: config.Counting{Tokenizer: config.Choice{Name: "words"}}},
-		assemble.Options{}, assemble.Build{Items: items, Explain: true})
+	a, err := assemble.New(t.Context(), assemble.LoadedOf(&config.Config{Steps: []config.Step{step, last}, Counting: config.Counting{Tokenizer: config.Choice{Name: "words"}}}),
+		assemble.Options{}, assemble.Overrides{Items: items, Explain: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,8 +134,8 @@ func TestErrors(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			tt.c.Tokenizer.Name = "words"
-			_, err := assemble.New(t.Context(), &tt.c, assemble.Options{PluginDir: "nowhere", CacheDir: "off"}, assemble.Build{})
+			tt.c.Tokenizer.Name, tt.c.Plugins.Dir, tt.c.Plugins.CacheDir = "words", "nowhere", "off"
+			_, err := assemble.New(t.Context(), assemble.LoadedOf(&tt.c), assemble.Options{}, assemble.Overrides{})
 			if !errors.Is(err, tt.is) || err.Error() != tt.want {
 				t.Errorf("got  %v\nwant %s", err, tt.want)
 			}
@@ -164,14 +163,16 @@ func TestReadsReachThePlugin(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.Tokenizer.Name = "words"
-			ctx, o := t.Context(), assemble.Options{PluginDir: "../../testdata/wasm", CacheDir: "off"}
-			var err error
+			c.Plugins.Dir, c.Plugins.CacheDir = "../../testdata/wasm", "off"
+			g, err := assemble.Open(assemble.LoadedOf(&c), assemble.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer g.Close(t.Context())
 			if name == "provider" || name == "compaction" {
-				g := assemble.Open(&c, o)
-				defer g.Close(ctx)
-				_, err = g.ChainRecipe(ctx, &c)
+				_, err = g.Agent(t.Context())
 			} else {
-				_, err = assemble.New(ctx, &c, o, assemble.Build{})
+				_, err = g.Pipeline(t.Context(), "")
 			}
 			if err == nil || !strings.Contains(err.Error(), `unknown column "colour"`) {
 				t.Errorf("error %v", err)
@@ -181,9 +182,9 @@ func TestReadsReachThePlugin(t *testing.T) {
 }
 
 func TestConversation(t *testing.T) {
-	a, err := assemble.New(t.Context(), &config.Config{Enricher: &config.Enricher{Template: "{query} / {context}"}, Counting: config.Counting{Tokenizer: config.Choice{Name: "words"}}, Memory: config.Memory{Conversation: &config.Conversation{MaxTokens: 3, Turns: []config.Turn{
+	a, err := assemble.New(t.Context(), assemble.LoadedOf(&config.Config{Enricher: &config.Enricher{Template: "{query} / {context}"}, Counting: config.Counting{Tokenizer: config.Choice{Name: "words"}}, Memory: config.Memory{Conversation: &config.Conversation{MaxTokens: 3, Turns: []config.Turn{
 		{Role: "user", Content: "first turn"}, {Role: "assistant", Content: "second turn"}, {Role: "user", Content: "third"},
-	}}}}, assemble.Options{}, assemble.Build{})
+	}}}}), assemble.Options{}, assemble.Overrides{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +198,7 @@ func TestConversation(t *testing.T) {
 }
 
 func TestCloseWithoutPlugins(t *testing.T) {
-	a, err := assemble.New(t.Context(), &config.Config{}, assemble.Options{}, assemble.Build{})
+	a, err := assemble.New(t.Context(), assemble.LoadedOf(&config.Config{}), assemble.Options{}, assemble.Overrides{})
 	if err != nil {
 		t.Fatal(err)
 	}

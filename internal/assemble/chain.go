@@ -24,63 +24,60 @@ import (
 	"github.com/anchor-host/anchor-host/tokens"
 )
 
-// ChainRecipe holds the parts that all provider chains of one configuration share: the plugins
-// among the providers, each made once. It is safe for concurrent use.
-type ChainRecipe struct {
+// Agent is what a configuration says of agents, compiled: the parts that all provider chains share, each
+// made once. Each assembly makes a chain of them, because the frames of its run are a provider too. It is
+// safe for concurrent use.
+type Agent struct {
 	config    *config.Config
 	providers providers.Config
 	host      *hostTokenizer
 	counts    pipeline.Tokenizer
 	plugins   *plugins
-	// LoadTime and Loads are as in [Recipe].
-	LoadTime time.Duration
-	Loads    []Load
 
 	mu     sync.Mutex
-	models map[string]*ChainRecipe
+	models map[string]*Agent
 }
 
-// maxModels bounds the models whose counts a recipe keeps: their names come from outside.
+// maxModels bounds the models whose counts an agent keeps: their names come from outside.
 const maxModels = 16
 
 // maxModelName is the longest name that can be that of a model.
 const maxModelName = 200
 
-// For returns the recipe that counts for a model, which the messages name. It is r itself if the
+// For returns the agent that counts for a model, which the messages name. It is a itself if the
 // configuration says how to count, or if there is no name.
-func (r *ChainRecipe) For(model string) (*ChainRecipe, error) {
-	if t := &r.config.Tokenizer; model == "" || len(model) > maxModelName || r.config.Model != "" || t.Name != "" || t.File != "" || t.Use != nil {
-		return r, nil
+func (a *Agent) For(model string) (*Agent, error) {
+	if t := &a.config.Tokenizer; model == "" || len(model) > maxModelName || a.config.Model != "" || t.Name != "" || t.File != "" || t.Use != nil {
+		return a, nil
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if known := r.models[model]; known != nil {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if known := a.models[model]; known != nil {
 		return known, nil
 	}
 	counts, err := pipeline.ModelTokenizer(model)
 	if err != nil && !errors.Is(err, tokens.ErrUnknownModel) {
 		return nil, err
 	}
-	c := *r.config
+	c := *a.config
 	c.Model = model
-	out := &ChainRecipe{config: &c, providers: r.providers, host: r.host, counts: counts}
+	out := &Agent{config: &c, providers: a.providers, host: a.host, counts: counts}
 	if out.providers.Counter, err = agent.NewCounter(agent.CounterConfig{Tokenizer: counts, Model: model}); err != nil {
 		return nil, err
 	}
-	if len(r.models) >= maxModels || r.models == nil {
-		r.models = make(map[string]*ChainRecipe)
+	if len(a.models) >= maxModels || a.models == nil {
+		a.models = make(map[string]*Agent)
 	}
-	r.models[strings.Clone(model)] = out
+	a.models[strings.Clone(model)] = out
 	return out, nil
 }
 
-// ChainRecipe loads the plugins of a configuration that an agent uses, and makes its providers. c
-// is the configuration of the generation, or another one with the same instances. It must have
-// passed its Check. A missing or broken plugin becomes a provider that always fails and so is
-// left out of every run. If it must answer, ChainRecipe fails.
-func (g *Generation) ChainRecipe(ctx context.Context, c *config.Config) (*ChainRecipe, error) {
+// compileAgent loads the plugins of the configuration that an agent uses, and makes its providers. A missing
+// or broken plugin becomes a provider that always fails and so is left out of every run. If it must
+// answer, compileAgent fails.
+func (g *Generation) compileAgent(ctx context.Context) (*Agent, error) {
+	c := &g.Loaded.Config
 	b := &builder{generation: g, plugins: &plugins{config: c}}
-	start := time.Now()
 	if err := b.run(ctx,
 		b.setTokenizer, func(ctx context.Context) error { return b.loadFor(ctx, jobAgent) }, b.setPluginTokenizer,
 	); err != nil {
@@ -93,9 +90,7 @@ func (g *Generation) ChainRecipe(ctx context.Context, c *config.Config) (*ChainR
 	if _, err := providers.New(cfg); err != nil {
 		return nil, fmt.Errorf("%w: %w", config.ErrInvalid, err)
 	}
-	return &ChainRecipe{
-		config: c, providers: cfg, host: g.tokenizer, counts: b.out.Tokenizer, plugins: b.plugins, LoadTime: time.Since(start), Loads: b.loads(),
-	}, nil
+	return &Agent{config: c, providers: cfg, host: g.tokenizer, counts: b.out.Tokenizer, plugins: b.plugins}, nil
 }
 
 // Chain is a provider chain. It is safe for concurrent use.
@@ -113,30 +108,30 @@ type Chain struct {
 // Chain makes the provider chain of an agent run. run holds its frames, which are offered as
 // observations. It may be nil. keep receives the texts that truncation cuts, see
 // [providers.TruncationConfig]. It may be nil.
-func (r *ChainRecipe) Chain(run *frames.Pipeline, keep func(handle, text string)) (*Chain, error) {
-	counts, err := fallible(r.config, r.counts)
+func (a *Agent) Chain(run *frames.Pipeline, keep func(handle, text string)) (*Chain, error) {
+	counts, err := fallible(a.config, a.counts)
 	if err != nil {
 		return nil, err
 	}
-	c, err := r.chain(run, keep, counts)
+	c, err := a.chain(run, keep, counts)
 	if t, ok := counts.(*pipeline.FallbackTokenizer); ok && err == nil {
-		c.standIn, err = r.chain(run, keep, t.Second())
+		c.standIn, err = a.chain(run, keep, t.Second())
 	}
 	return c, err
 }
 
 // chain makes a chain that counts with one tokenizer.
-func (r *ChainRecipe) chain(run *frames.Pipeline, keep func(handle, text string), counts pipeline.Tokenizer) (_ *Chain, err error) {
-	cfg, a := r.providers, &r.config.Agent
+func (a *Agent) chain(run *frames.Pipeline, keep func(handle, text string), counts pipeline.Tokenizer) (_ *Chain, err error) {
+	cfg, settings := a.providers, &a.config.Agent
 	cfg.Truncation.Keep = keep
-	if counts != r.counts {
-		if cfg.Counter, err = agent.NewCounter(agent.CounterConfig{Tokenizer: counts, Model: r.config.Model}); err != nil {
+	if counts != a.counts {
+		if cfg.Counter, err = agent.NewCounter(agent.CounterConfig{Tokenizer: counts, Model: a.config.Model}); err != nil {
 			return nil, err
 		}
 	}
-	if run != nil && config.On(a.Frames.Enabled) {
+	if run != nil && config.On(settings.Frames.Enabled) {
 		offered, err := frames.NewFrameMemory(run, frames.MemoryConfig{
-			Limits: frameLimits(a.Frames.MaxFrames, a.Frames.MaxTokens), Tokenizer: counts,
+			Limits: frameLimits(settings.Frames.MaxFrames, settings.Frames.MaxTokens), Tokenizer: counts,
 		})
 		if err != nil {
 			return nil, err
@@ -147,7 +142,7 @@ func (r *ChainRecipe) chain(run *frames.Pipeline, keep func(handle, text string)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", config.ErrInvalid, err)
 	}
-	return &Chain{chain: chain, host: r.host, counts: counts, counter: cfg.Counter, model: r.config.Model}, nil
+	return &Chain{chain: chain, host: a.host, counts: counts, counter: cfg.Counter, model: a.config.Model}, nil
 }
 
 // Assemble runs the chain; see [agent.Chain.Assemble]. If a tokenizer that may be skipped fails,
@@ -252,7 +247,7 @@ func (b *builder) chainConfig() (cfg providers.Config, err error) {
 		Observation: providers.ObservationConfig{Disabled: !config.On(a.Observation.Enabled)},
 		Truncation:  providers.TruncationConfig{Disabled: !config.On(a.Truncation), BeginWithUser: a.Begin == "user"},
 		Enforce:     config.On(a.Truncation), Plan: a.Plan, Timeout: time.Duration(a.Timeout),
-		Logger: quietChain(b.generation.options.Logger),
+		Logger: slog.New(slog.DiscardHandler), // its records are in the diagnostics, too
 	}
 	if cfg.Counter, err = agent.NewCounter(agent.CounterConfig{Tokenizer: b.out.Tokenizer, Model: b.config.Model}); err != nil {
 		return cfg, err
@@ -379,10 +374,4 @@ func (f failingProvider) EstimateTokens(context.Context, *agent.State) (int, err
 // Apply fails.
 func (f failingProvider) Apply(context.Context, *agent.State, []pipeline.Message, agent.Budget) ([]pipeline.Message, error) {
 	return nil, f.err
-}
-
-// quietChain returns a logger that leaves out records whose content is in the diagnostics of a
-// run.
-func quietChain(l *slog.Logger) *slog.Logger {
-	return drop(l, "provider left out", "messages over budget", "no estimate", "tokens not counted")
 }

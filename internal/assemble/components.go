@@ -29,7 +29,7 @@ func (p *plugins) kind(u *config.Use) components.Kind {
 	if p.owner == nil {
 		return ""
 	}
-	return p.owner.options.Components.Kind(u.Name)
+	return p.owner.live.Kind(u.Name)
 }
 
 // make makes the Go components that a job of the configuration uses. It fails if one refuses its
@@ -43,7 +43,7 @@ func (p *plugins) make(ctx context.Context, j job) error {
 		if found := misfits(u, k); len(found) > 0 {
 			return u.placed(fmt.Errorf("%w: component %q: %s", config.ErrInvalid, u.Name, found[0].Message))
 		}
-		own, err := p.owner.options.Components.Get(ctx, u.Name, u.Settings)
+		own, err := p.owner.live.Get(ctx, u.Name, u.Settings)
 		switch {
 		case ctx.Err() != nil && err != nil:
 			return fmt.Errorf("make components: %w", ctx.Err())
@@ -207,9 +207,9 @@ func kindsAt(u use) []components.Kind {
 	return nil
 }
 
-// Components returns the Go components of a generation with the configuration. The error lists what is wrong with
+// liveComponents returns the Go components of a generation with the configuration. The error lists what is wrong with
 // their names, their places and their settings, with the positions in the file. set may be nil.
-func Components(l *config.Loaded, set *components.Set) (*components.Live, error) {
+func liveComponents(l *config.Loaded, set *components.Set) (*components.Live, error) {
 	live := set.Live()
 	if len(set.Names()) == 0 {
 		return live, nil

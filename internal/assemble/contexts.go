@@ -22,11 +22,11 @@ import (
 // Contexter returns the plugin that makes the contexts of the chunks of a collection, and loads it.
 // It is nil if the configuration names none. It can be used until the generation is closed.
 func (g *Generation) Contexter(ctx context.Context, collection string) (ingest.Contexter, error) {
-	u := g.config.Collections[collection].Context
+	u := g.Loaded.Collections[collection].Context
 	if u == nil {
 		return nil, nil
 	}
-	b := &builder{generation: g, plugins: &plugins{config: g.config}}
+	b := &builder{generation: g, plugins: &plugins{config: &g.Loaded.Config}}
 	if err := b.run(ctx, b.setTokenizer, func(ctx context.Context) error { return b.loadFor(ctx, jobIngest) }, b.setPluginTokenizer); err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ const DefaultContextCalls = 1000
 // CountIngest returns a context for one run of the ingestion of a collection, and the ledger of all
 // that the run asks models and embedders.
 func (g *Generation) CountIngest(ctx context.Context, collection string) (context.Context, *ledger.Ledger) {
-	b, at := g.config.Collections[collection].ContextBudget, strict.Join("collections", collection)+".context_budget"
+	b, at := g.Loaded.Collections[collection].ContextBudget, strict.Join("collections", collection)+".context_budget"
 	return ledger.WithModels(ctx, ledger.Limit{
 		Calls: int64(cmp.Or(b.MaxCalls, DefaultContextCalls)), Tokens: int64(b.MaxTokens), CallsKey: at + ".max_calls", TokensKey: at + ".tokens",
 	})

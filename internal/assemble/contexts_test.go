@@ -43,7 +43,10 @@ func ingestion(t *testing.T, text string, answer func(modeltest.Request) modelte
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := Open(&l.Config, Options{})
+	g, err := Open(l, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	model, err := g.Model("small")
 	if err != nil {
 		t.Fatal(err)

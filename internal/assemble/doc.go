@@ -1,19 +1,16 @@
-// Package assemble turns a configuration or a build request into pipelines and provider
-// chains with their plugins loaded.
+// Package assemble compiles a configuration into pipelines and provider chains with their plugins loaded.
 //
-//	g := assemble.Open(&loaded.Config, assemble.Options{PluginDir: "plugins"})
+//	g, err := assemble.Open(loaded, assemble.Options{})
 //	defer g.Close(context.Background())
-//	recipe, err := g.Recipe(ctx, &loaded.Config)    // loads plugins, makes steps: once
-//	assembly, err := recipe.Assembly(ctx, assemble.Build{Config: &loaded.Config})    // for each build
-//	result, err := assembly.Build(ctx, pipeline.Query{Text: "how do contexts end?"})
+//	p, err := g.Pipeline(ctx, "")    // loads plugins, makes steps: once
+//	built, err := p.Build(ctx, pipeline.Query{Text: "how do contexts end?"}, &assemble.Overrides{Config: &loaded.Config})
 //
-// A [Generation] has the plugins of a configuration, each loaded once. A [Recipe] has the parts
-// that all its builds share. An [Assembly] is the pipeline of a build.
+// A [Generation] has the plugins of a configuration, each loaded once, and its compiled parts. A [Pipeline]
+// is what all builds of a named pipeline share, and [Overrides] what a build has in its place. An [Agent]
+// makes the provider chains for agents.
 //
 // A missing or broken plugin affects only the steps that use it. Such a step fails as if a call
-// of the plugin had failed, and is skipped. If the plugin must answer, making the recipe fails.
-//
-// A [ChainRecipe] makes the provider chains for the agents of a configuration.
+// of the plugin had failed, and is skipped. If the plugin must answer, compiling the pipeline fails.
 //
 // [Validate] checks a configuration against the plugin folder without running
 // anything.

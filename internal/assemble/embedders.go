@@ -33,7 +33,7 @@ func (b *builder) setEmbedder(context.Context) (err error) {
 // CollectionEmbedder returns the embedder that the configuration names for a collection, nil if it
 // names none.
 func (g *Generation) CollectionEmbedder(collection string) retrieve.Embedder {
-	if e, ok := g.embedders[g.config.Collections[collection].Embedder]; ok {
+	if e, ok := g.embedders[g.Loaded.Collections[collection].Embedder]; ok {
 		return e
 	}
 	return nil

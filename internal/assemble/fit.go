@@ -3,6 +3,7 @@ package assemble
 import (
 	"fmt"
 	"os"
+	"sync"
 
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/pipeline"
@@ -41,23 +42,34 @@ const maxCalibrated = 64
 // more than 100 MiB.
 const maxFiles = 8
 
+// counters are the tokenizers that reading takes time for, each read once. It has a lock of its own
+// because who wants one waits while it is read.
+type counters struct {
+	mu           sync.Mutex
+	calibrations map[calibrated]*tokens.Estimator
+	files        map[string]pipeline.Tokenizer // by path
+}
+
+// calibrated is a model with the file of its figures.
+type calibrated struct{ model, file string }
+
 // fileTokenizer returns the tokenizer of a file, which is read once.
 func (g *Generation) fileTokenizer(file string) (pipeline.Tokenizer, error) {
-	path := g.options.Path(file)
-	g.calibrating.Lock()
-	defer g.calibrating.Unlock()
-	if known := g.files[path]; known != nil {
+	path := g.Loaded.Path(file)
+	g.counters.mu.Lock()
+	defer g.counters.mu.Unlock()
+	if known := g.counters.files[path]; known != nil {
 		return known, nil
 	}
 	t, err := pipeline.FileTokenizer(path)
 	if err != nil {
 		return nil, fmt.Errorf("%w: counting.tokenizer.file: %w", config.ErrInvalid, err)
 	}
-	if g.files == nil {
-		g.files = map[string]pipeline.Tokenizer{}
+	if g.counters.files == nil {
+		g.counters.files = map[string]pipeline.Tokenizer{}
 	}
-	if len(g.files) < maxFiles {
-		g.files[path] = t
+	if len(g.counters.files) < maxFiles {
+		g.counters.files[path] = t
 	}
 	return t, nil
 }
@@ -66,23 +78,26 @@ func (g *Generation) fileTokenizer(file string) (pipeline.Tokenizer, error) {
 // are read once.
 func (g *Generation) calibrated(c *config.Config, e *tokens.Estimator) (*tokens.Estimator, error) {
 	own := calibrated{c.Model, c.Calibration}
-	g.calibrating.Lock()
-	defer g.calibrating.Unlock()
-	if known := g.calibrations[own]; known != nil {
+	g.counters.mu.Lock()
+	defer g.counters.mu.Unlock()
+	if known := g.counters.calibrations[own]; known != nil {
 		return known, nil
 	}
 	if err := g.calibrate(c, e); err != nil {
 		return nil, err
 	}
-	if len(g.calibrations) < maxCalibrated {
-		g.calibrations[own] = e
+	if g.counters.calibrations == nil {
+		g.counters.calibrations = map[calibrated]*tokens.Estimator{}
+	}
+	if len(g.counters.calibrations) < maxCalibrated {
+		g.counters.calibrations[own] = e
 	}
 	return e, nil
 }
 
 // calibrate feeds the usage figures of a configuration to an estimator.
 func (g *Generation) calibrate(c *config.Config, e *tokens.Estimator) error {
-	path := g.options.Path(c.Calibration)
+	path := g.Loaded.Path(c.Calibration)
 	used, refused, err := observe(e, path, c.Model)
 	if err != nil {
 		return fmt.Errorf("%w: counting.calibration: %w", config.ErrInvalid, err)

@@ -41,7 +41,7 @@ func TestFitSettingsReachTheWindow(t *testing.T) {
 	} {
 		c := tc.config
 		c.Tokenizer, c.IncludeQuery = config.Choice{Name: "words"}, &without
-		a, err := New(t.Context(), &c, Options{}, Build{Items: fitItems()})
+		a, err := New(t.Context(), LoadedOf(&c), Options{}, Overrides{Items: fitItems()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +61,7 @@ func TestFitSettingsReachTheWindow(t *testing.T) {
 
 func TestModelDecidesTheTokenizer(t *testing.T) {
 	c := config.Config{Counting: config.Counting{Model: "claude-3-5-haiku-20241022"}, Window: config.Window{Fit: "exact"}}
-	a, err := New(t.Context(), &c, Options{}, Build{Items: fitItems()})
+	a, err := New(t.Context(), LoadedOf(&c), Options{}, Overrides{Items: fitItems()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestUsageFiguresCalibrateAModel(t *testing.T) {
 		c.Model, c.Fit = "claude-sonnet-4-5", "exact"
 		items := fitItems()
 		items[0].Content = strings.Repeat("the quick brown fox ", 100)
-		a, err := New(t.Context(), &c, Options{Path: path}, Build{Items: items})
+		a, err := New(t.Context(), &config.Loaded{Config: c, Dir: dir}, Options{}, Overrides{Items: items})
 		if err != nil {
 			return nil, err
 		}
@@ -127,7 +127,7 @@ func TestFormatModelDefaultsToTheModel(t *testing.T) {
 		{"", "", false},                                 // the largest
 	} {
 		c := config.Config{Format: config.Choice{Name: "anthropic"}, FormatOptions: config.FormatOptions{Caching: true, Breakpoints: "auto", Model: tc.own}, Counting: config.Counting{Model: tc.model}}
-		a, err := New(t.Context(), &c, Options{}, Build{Items: items})
+		a, err := New(t.Context(), LoadedOf(&c), Options{}, Overrides{Items: items})
 		if err != nil {
 			t.Fatal(err)
 		}

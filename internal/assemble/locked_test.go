@@ -88,7 +88,8 @@ func TestLockedPlugins(t *testing.T) {
 			if got := strings.Join(notes, "\n"); !strings.HasPrefix(got, c.note) || (got == "") != (c.note == "") {
 				t.Errorf("notes %q, want %q", got, c.note)
 			}
-			b, err := New(t.Context(), &l.Config, Options{PluginDir: l.PluginDir(), CacheDir: host.CacheOff, Guard: Guard(l)}, Build{})
+			l.Plugins.CacheDir = host.CacheOff
+			b, err := New(t.Context(), l, Options{}, Overrides{})
 			if c.stops {
 				if !errors.Is(err, lock.ErrInvalid) || !strings.Contains(err.Error(), c.want) {
 					t.Errorf("build: %v, want %q", err, c.want)
@@ -118,13 +119,10 @@ func TestLockedPlugins(t *testing.T) {
 	}
 }
 
-// loadOf returns why a plugin of the only recipe was not loaded.
+// loadOf returns why a plugin was not loaded.
 func (g *Generation) loadOf(name string) error {
-	r, err := g.Recipe(context.Background(), g.config)
-	if err != nil {
-		return err
-	}
-	for _, l := range r.Loads {
+	list, _ := g.Loads()
+	for _, l := range list {
 		if l.Name == name {
 			return l.Err
 		}

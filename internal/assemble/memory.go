@@ -54,12 +54,12 @@ func (b *builder) setMemory(context.Context) (err error) {
 
 // remembers makes the memory manager of one build. It returns nil if there is neither a
 // conversation nor facts.
-func (r *Recipe) remembers(ctx context.Context, b *Build, t pipeline.Tokenizer) (*memory.Manager, error) {
-	c := b.Config
+func (p *Pipeline) remembers(ctx context.Context, o *Overrides, t pipeline.Tokenizer) (*memory.Manager, error) {
+	c := o.Config
 	if c.Memory.Name != "" || c.Conversation == nil && c.Facts == nil {
 		return nil, nil
 	}
-	m, err := memory.New(r.memoryConfig(b, t))
+	m, err := memory.New(p.memoryConfig(o, t))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", config.ErrInvalid, err)
 	}
@@ -69,7 +69,7 @@ func (r *Recipe) remembers(ctx context.Context, b *Build, t pipeline.Tokenizer) 
 	if c.Conversation == nil {
 		return m, nil
 	}
-	turns := b.Turns
+	turns := o.Turns
 	if turns == nil {
 		turns = statedTurns(c.Conversation.Turns)
 	}
@@ -82,29 +82,29 @@ func (r *Recipe) remembers(ctx context.Context, b *Build, t pipeline.Tokenizer) 
 }
 
 // memoryConfig returns the configuration of the memory manager of one build.
-func (r *Recipe) memoryConfig(b *Build, t pipeline.Tokenizer) (cfg memory.Config) {
-	c := b.Config
-	cfg.Tokenizer, cfg.Logger, cfg.Now = t, r.generation.options.Logger, b.Now
+func (p *Pipeline) memoryConfig(o *Overrides, t pipeline.Tokenizer) (cfg memory.Config) {
+	c := o.Config
+	cfg.Tokenizer, cfg.Logger, cfg.Now = t, p.generation.options.Logger, o.Now
 	if c := c.Conversation; c != nil {
-		cfg.Window.MaxTokens, cfg.Window.Model = c.MaxTokens, b.Config.Model
+		cfg.Window.MaxTokens, cfg.Window.Model = c.MaxTokens, o.Config.Model
 		if c.ID != "" {
-			var turns conversation.TurnStore = b.Store
-			if b.Repeats {
-				turns = unchanged{b.Store}
+			var turns conversation.TurnStore = o.Store
+			if o.Repeats {
+				turns = unchanged{o.Store}
 			}
-			cfg.Log = conversation.NewLog(turns, b.Config.TenantName(), c.ID)
+			cfg.Log = conversation.NewLog(turns, o.Config.TenantName(), c.ID)
 		}
 		cfg.Window.Eviction = eviction(c)
 		if c.Eviction == "importance" {
 			cfg.Window.ChooseTokens = importantWindows * cmp.Or(c.MaxTokens, conversation.DefaultConversationTokens)
 		}
 		cfg.Window.BeginWithUser = c.Begin == "user"
-		r.setCompaction(&cfg.Window, b)
+		p.setCompaction(&cfg.Window, o)
 	}
 	if f := c.Facts; f != nil {
-		cfg.Facts = r.generation.Facts(b.Store, c.TenantName())
+		cfg.Facts = p.generation.Facts(o.Store, c.TenantName())
 		cfg.MaxFacts, cfg.MinScore = cmp.Or(f.MaxItems, memory.DefaultTopK), f.MinScore
-		cfg.Filter, cfg.Scorer = factFilter(c), r.generation.FactScorer(c)
+		cfg.Filter, cfg.Scorer = factFilter(c), p.generation.FactScorer(c)
 	}
 	return cfg
 }
@@ -120,19 +120,19 @@ func (unchanged) Clear(context.Context, store.Key) (int, error)      { return 0,
 func (unchanged) Apply(context.Context, ...store.Change) error       { return store.ErrReadOnly }
 
 // setCompaction sets how the conversation of a build is compacted.
-func (r *Recipe) setCompaction(w *conversation.SlidingWindowConfig, b *Build) {
-	c := b.Config.Conversation
+func (p *Pipeline) setCompaction(w *conversation.SlidingWindowConfig, o *Overrides) {
+	c := o.Config.Conversation
 	w.HighWater, w.LowWater, w.SummaryTokens = c.HighWater, c.LowWater, c.SummaryTokens
-	if r.compactor == nil {
+	if p.compactor == nil {
 		return
 	}
-	w.Compactor = r.compactor
+	w.Compactor = p.compactor
 	if c.Compact != nil && c.Compact.Timeout > 0 {
 		w.CompactTimeout = time.Duration(c.Compact.Timeout) + waiting
 	}
-	w.Compactions, w.Name, w.OnCompact = b.Compactions, CompactionName(b.Config.TenantName(), c.ID), b.Hold
+	w.Compactions, w.Name, w.OnCompact = o.Compactions, CompactionName(o.Config.TenantName(), c.ID), p.generation.Hold
 	// The turns of a conversation that is not stored must give the same window in each build.
-	w.CompactInline = b.Compactions == nil || c.ID == ""
+	w.CompactInline = o.Compactions == nil || c.ID == ""
 	if c.ID == "" {
 		w.Compactions = nil
 	}
@@ -182,13 +182,13 @@ func statedTurns(stated []config.Turn) []pipeline.Turn {
 
 // graphMemory returns a provider of the facts that the graph of the store leads to. It returns
 // nil if the configuration has no graph.
-func graphMemory(b *Build, m *memory.Manager) pipeline.MemoryProvider {
-	f := b.Config.Facts
+func graphMemory(o *Overrides, m *memory.Manager) pipeline.MemoryProvider {
+	f := o.Config.Facts
 	if f == nil || f.Graph == nil {
 		return nil
 	}
 	g := &memory.GraphMemory{
-		Manager: m, Graph: memory.NewStoreGraph(b.Store, b.Config.TenantName()), Filter: factFilter(b.Config), MaxItems: f.Graph.MaxItems,
+		Manager: m, Graph: memory.NewStoreGraph(o.Store, o.Config.TenantName()), Filter: factFilter(o.Config), MaxItems: f.Graph.MaxItems,
 	}
 	if d := f.Graph.MaxDepth; d != nil {
 		if g.MaxDepth = *d; *d == 0 {

@@ -21,7 +21,7 @@ import (
 func built(t *testing.T, c config.Config, s store.Store, logger *slog.Logger) []pipeline.Item {
 	t.Helper()
 	c.Tokenizer = config.Choice{Name: "words"}
-	a, err := New(t.Context(), &c, Options{Logger: logger}, Build{Store: s})
+	a, err := New(t.Context(), LoadedOf(&c), Options{Logger: logger}, Overrides{Store: s})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,11 @@ func TestFramesOfABuild(t *testing.T) {
 		}
 	}
 	c := config.Config{Memory: config.Memory{Frames: &config.RunFrames{Run: "fix-42"}}}
-	if _, err := New(t.Context(), &c, Options{}, Build{}); !UsesStore(&c) || err == nil || err.Error() != "no store is open" {
+	a, err := New(t.Context(), LoadedOf(&c), Options{}, Overrides{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Build(t.Context(), pipeline.Query{}); !UsesStore(&c) || err == nil || err.Error() != "no store is open" {
 		t.Errorf("without a store: %v", err)
 	}
 }
@@ -100,21 +104,25 @@ func TestFramesOfAnAgent(t *testing.T) {
 		{"tokens", config.Offer{MaxTokens: 14}, 2}, // each has 5 words and 2 for its mark
 	} {
 		c := config.Config{Agent: config.Agent{Frames: tt.cfg}, Counting: config.Counting{Tokenizer: config.Choice{Name: "words"}}}
-		recipe, err := Open(&c, Options{}).ChainRecipe(t.Context(), &c)
+		g, err := Open(LoadedOf(&c), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		chain, err := recipe.Chain(framed(t, store.NewMemory(), 60), nil)
+		a, err := g.Agent(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		chain, err := a.Chain(framed(t, store.NewMemory(), 60), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		state := agent.State{Messages: []pipeline.Message{message.New(pipeline.RoleUser, "go on")}}
-		a, err := chain.Assemble(t.Context(), &state, state.Messages, agent.Budget{MaxTokens: 8192})
+		done, err := chain.Assemble(t.Context(), &state, state.Messages, agent.Budget{MaxTokens: 8192})
 		if err != nil {
 			t.Fatal(err)
 		}
 		got := 0
-		for _, m := range a.Messages {
+		for _, m := range done.Messages {
 			if strings.HasPrefix(m.Text(), providers.DefaultObservationHeader) {
 				got = strings.Count(m.Text(), "\n- [frame ")
 			}

@@ -46,13 +46,13 @@ func (p *plugins) mustRun(step string) bool {
 	return false
 }
 
-// Keep returns the configuration c of a request with steps of its own, with those steps of r that must
+// Keep returns the configuration c of a request with steps of its own, with those steps of p that must
 // answer added. They stay at their priority, after the steps of the request that have the same. A request may
 // state such a step as it is.
-func (r *Recipe) Keep(c *config.Config) (*config.Config, error) {
+func (p *Pipeline) Keep(c *config.Config) (*config.Config, error) {
 	out := *c
-	for _, s := range r.config.Steps {
-		if !r.plugins.mustRun(s.Name) {
+	for _, s := range p.config.Steps {
+		if !p.plugins.mustRun(s.Name) {
 			continue
 		}
 		i := slices.IndexFunc(c.Steps, func(own config.Step) bool { return own.Name == s.Name })
@@ -75,17 +75,17 @@ func same(own, s config.Step) bool {
 	return reflect.DeepEqual(own, s)
 }
 
-// GoRound returns an error if a step of a request adds items after a step of r that must answer has
-// checked the others. own is the recipe of what [Recipe.Keep] returned.
-func (r *Recipe) GoRound(own *Recipe) error {
+// GoRound returns an error if a step of a request adds items after a step of p that must answer has
+// checked the others. own is compiled from what [Pipeline.Keep] returned.
+func (p *Pipeline) GoRound(own *Pipeline) error {
 	for i := range own.config.Steps {
 		late := &own.config.Steps[i]
-		if r.plugins.mustRun(late.Name) || !own.plugins.adds(late) {
+		if p.plugins.mustRun(late.Name) || !own.plugins.adds(late) {
 			continue
 		}
-		for j := range r.config.Steps {
-			kept := &r.config.Steps[j]
-			if last := priority(r.out.Steps[j]); r.plugins.mustRun(kept.Name) && r.plugins.checks(kept) && priority(own.out.Steps[i]) > last {
+		for j := range p.config.Steps {
+			kept := &p.config.Steps[j]
+			if last := priority(p.parts.Steps[j]); p.plugins.mustRun(kept.Name) && p.plugins.checks(kept) && priority(own.parts.Steps[i]) > last {
 				return fmt.Errorf("%w: steps[%d]: step %q may add items after step %q, which must answer, has run (give it a priority of at most %d)", config.ErrInvalid, i, late.Name, kept.Name, last)
 			}
 		}
@@ -126,10 +126,10 @@ func (p *plugins) operation(s *config.Step) abi.Operation {
 }
 
 // Ready returns why a plugin that must answer is not ready.
-func (r *Recipe) Ready() error { return r.plugins.missing(jobBuild) }
+func (p *Pipeline) Ready() error { return p.plugins.missing(jobBuild) }
 
 // Ready returns why a plugin that must answer is not ready.
-func (r *ChainRecipe) Ready() error { return r.plugins.missing(jobAgent) }
+func (a *Agent) Ready() error { return a.plugins.missing(jobAgent) }
 
 // missing returns the error of the first plugin of a job that must answer and is not ready.
 func (p *plugins) missing(j job) error {

@@ -4,29 +4,41 @@ import (
 	"context"
 
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/pipeline"
 )
 
-// Opened is one build with a generation of its own.
+// Opened is a compiled pipeline with a generation of its own, and the overrides of its builds.
 type Opened struct {
-	*Assembly
-	g *Generation
+	pipeline  *Pipeline
+	g         *Generation
+	overrides Overrides
 }
 
-// New opens a generation for one build.
-func New(ctx context.Context, c *config.Config, o Options, b Build) (*Opened, error) {
-	g := Open(c, o)
-	b.Config = c
-	r, err := g.Recipe(ctx, c)
+// LoadedOf returns a configuration that is in no file.
+func LoadedOf(c *config.Config) *config.Loaded { return &config.Loaded{Config: *c} }
+
+// New compiles the pipeline at the top level of a configuration.
+func New(ctx context.Context, l *config.Loaded, o Options, with Overrides) (*Opened, error) {
+	g, err := Open(l, o)
+	if err != nil {
+		return nil, err
+	}
+	p, err := g.Pipeline(ctx, "")
 	if err != nil {
 		g.Close(ctx)
 		return nil, err
 	}
-	a, err := r.Assembly(ctx, b)
+	with.Config = &l.Config
+	return &Opened{p, g, with}, nil
+}
+
+// Build runs one build.
+func (o *Opened) Build(ctx context.Context, q pipeline.Query) (*pipeline.Result, error) {
+	b, err := o.pipeline.Build(ctx, q, &o.overrides)
 	if err != nil {
-		g.Close(ctx)
 		return nil, err
 	}
-	return &Opened{a, g}, nil
+	return b.Result, nil
 }
 
 // Close ends the plugins.

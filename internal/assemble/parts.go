@@ -29,12 +29,13 @@ func (b *builder) setPluginTokenizer(context.Context) error {
 	return nil
 }
 
-// setFormatter sets a formatter plugin. Built-in formatters are made for each build.
 func (b *builder) setFormatter(context.Context) (err error) {
 	c := b.config.Format
 	if c.Use == nil {
+		b.out.Formatter = builtinFormatter(b.config, c.Name)
 		return nil
 	}
+	b.out.FormatterOnError, b.out.FormatterFallback = policy(c.Use.Must, pipeline.Raise), builtinFormatter(b.config, c.Fallback)
 	if b.kind(c.Use) != "" {
 		b.out.FormatterTimeout = time.Duration(c.Use.Timeout)
 		b.out.Formatter, err = componentPart(b, "format", func(m made) (pipeline.Formatter, error) { return m.Formatter() })

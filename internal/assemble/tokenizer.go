@@ -44,7 +44,7 @@ func (l *lateTokenizer) Truncate(ctx context.Context, text string, max int) (str
 }
 
 // hostTokenizer counts the texts that plugins add. During a build it uses the tokenizer of the
-// build. Outside of builds it uses that of the first [Recipe] of the generation.
+// build. Outside of builds it uses that of the first [Pipeline] of the generation that was compiled.
 type hostTokenizer struct {
 	first atomic.Pointer[pipeline.Tokenizer]
 }
@@ -61,7 +61,7 @@ func (h *hostTokenizer) counting(ctx context.Context, t pipeline.Tokenizer) cont
 }
 
 // begin sets the tokenizer for use outside of builds, unless one is set. The returned function
-// removes it again if the recipe cannot be made.
+// removes it again if the pipeline cannot be compiled.
 func (h *hostTokenizer) begin(t pipeline.Tokenizer) (takeBack func()) {
 	own := &t
 	h.first.CompareAndSwap(nil, own)

@@ -30,26 +30,26 @@ type Part struct {
 	// TopK is the number of results that the step asks it for.
 	TopK int
 
-	recipe    *Recipe
+	pipeline  *Pipeline
 	retriever pipeline.Retriever
 }
 
-// Tunables returns the steps of the recipe that can be tuned.
-func (r *Recipe) Tunables() (list []Tunable, err error) {
-	for i := range r.config.Steps {
-		s := &r.config.Steps[i]
+// Tunables returns the steps of the pipeline that can be tuned.
+func (p *Pipeline) Tunables() (list []Tunable, err error) {
+	for i := range p.config.Steps {
+		s := &p.config.Steps[i]
 		t := Tunable{Step: s}
 		switch {
 		case len(s.Retrievers) > 1:
 			for j := range s.Retrievers {
 				m := &s.Retrievers[j]
-				if err := r.addPart(&t, fmt.Sprintf("steps[%d].retrievers[%d]", i, j), &m.Use, m.Weight, m.TopK); err != nil {
+				if err := p.addPart(&t, fmt.Sprintf("steps[%d].retrievers[%d]", i, j), &m.Use, m.Weight, m.TopK); err != nil {
 					return nil, &StepError{s.Name, err}
 				}
 			}
 		default:
-			for _, name := range r.config.Searches(s) {
-				if err := r.addPart(&t, "", &config.Use{Name: name}, 1, 0); err != nil {
+			for _, name := range p.config.Searches(s) {
+				if err := p.addPart(&t, "", &config.Use{Name: name}, 1, 0); err != nil {
 					return nil, &StepError{s.Name, err}
 				}
 			}
@@ -61,20 +61,20 @@ func (r *Recipe) Tunables() (list []Tunable, err error) {
 	return list, nil
 }
 
-func (r *Recipe) addPart(t *Tunable, path string, u *config.Use, weight float64, topK int) error {
-	retriever, err := r.plugins.retriever(path, t.Step, u, topK)
+func (p *Pipeline) addPart(t *Tunable, path string, u *config.Use, weight float64, topK int) error {
+	retriever, err := p.plugins.retriever(path, t.Step, u, topK)
 	if err != nil {
 		return err
 	}
-	p := Part{
+	part := Part{
 		Name: u.Name, Weight: cmp.Or(weight, 1),
-		TopK: cmp.Or(topK, t.Step.TopK, pipeline.DefaultTopK), recipe: r, retriever: retriever,
+		TopK: cmp.Or(topK, t.Step.TopK, pipeline.DefaultTopK), pipeline: p, retriever: retriever,
 	}
 	if s, ok := retriever.(*search); ok {
 		settings := s.config
-		p.Search = &settings
+		part.Search = &settings
 	}
-	t.Parts = append(t.Parts, p)
+	t.Parts = append(t.Parts, part)
 	return nil
 }
 
@@ -87,8 +87,8 @@ func (p *Part) Retrieve(ctx context.Context, q *pipeline.Query, topK int, settin
 		other.config = *settings
 		retriever = &other
 	}
-	r := p.recipe
-	ctx = host.WithTenant(r.generation.tokenizer.counting(ctx, r.out.Tokenizer), r.config.TenantName())
+	own := p.pipeline
+	ctx = host.WithTenant(own.generation.tokenizer.counting(ctx, own.parts.Tokenizer), own.config.TenantName())
 	items, err := retriever.Retrieve(ctx, q, topK)
 	if err != nil {
 		return nil, fmt.Errorf("retriever %q: %w", p.Name, err)

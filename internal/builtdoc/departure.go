@@ -11,28 +11,15 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/explain"
 )
 
-// Departure is the first place at which a build does not do what an earlier one did. It has no texts
-// of items.
-type Departure struct {
-	// Stage is query, system, memory, step, count, fill, format or build, for the build as a whole.
-	Stage string `json:"stage"`
-	// Step is the name of the step, and Item the ID of the first item that differs. Both are empty
-	// where there is none.
-	Step string `json:"step,omitempty"`
-	Item string `json:"item,omitempty"`
-	// What says what differs.
-	What string `json:"what"`
-}
-
 // FirstDeparture returns the first place at which a build departs from an earlier one, nil if there is
 // none. Times, fuel, the versions of plugins and the scores of facts, which change with time and use, do not count. Both builds were explained; without
 // traces only their windows are compared.
-func FirstDeparture(before, after *Doc) *Departure {
+func FirstDeparture(before, after *Doc) *explain.Departure {
 	hidden := before.Hidden || after.Hidden
 	switch a, b := &before.Window, &after.Window; {
 	case before.Failed || after.Failed || hidden:
 	case a.Query != b.Query:
-		return &Departure{Stage: "query", What: "the query has another text"}
+		return &explain.Departure{Stage: "query", What: "the query has another text"}
 	}
 	if before.Traces != nil && after.Traces != nil {
 		if d := eventsDiffer(before, after); d != nil {
@@ -41,15 +28,15 @@ func FirstDeparture(before, after *Doc) *Departure {
 	}
 	switch {
 	case before.Failed != after.Failed:
-		return &Departure{Stage: "build", What: were(ending(before), ending(after))}
+		return &explain.Departure{Stage: "build", What: were(ending(before), ending(after))}
 	case before.Window.MaxTokens != after.Window.MaxTokens:
-		return &Departure{Stage: "fill", What: fmt.Sprintf("the window has room for %d tokens, recorded were %d", after.Window.MaxTokens, before.Window.MaxTokens)}
+		return &explain.Departure{Stage: "fill", What: fmt.Sprintf("the window has room for %d tokens, recorded were %d", after.Window.MaxTokens, before.Window.MaxTokens)}
 	}
 	if d := windowsDiffer(before, after); d != nil {
 		return d
 	}
 	if before.Format != after.Format {
-		return &Departure{Stage: "format", What: were(before.Format, after.Format)}
+		return &explain.Departure{Stage: "format", What: were(before.Format, after.Format)}
 	}
 	return nil
 }
@@ -70,11 +57,11 @@ func ending(d *Doc) string {
 type partName struct{ stage, step string }
 
 // eventsDiffer compares what each part did, in the order of the parts.
-func eventsDiffer(before, after *Doc) *Departure {
+func eventsDiffer(before, after *Doc) *explain.Departure {
 	itemsA, itemsB := before.byPart(), after.byPart()
 	outcomesA, outcomesB := before.outcomes(), after.outcomes()
 	for _, part := range partsOf(before, after) {
-		where := Departure{Stage: part.stage, Step: part.step}
+		where := explain.Departure{Stage: part.stage, Step: part.step}
 		if a, b := outcomesA[part.step], outcomesB[part.step]; part.stage == "step" && a != b {
 			where.What = were(cmp.Or(a, "it did not run"), cmp.Or(b, "it did not run"))
 			return &where
@@ -230,7 +217,7 @@ func (d *Doc) stepNames() []string {
 }
 
 // windowsDiffer finds what traces do not have: other texts, and windows without traces.
-func windowsDiffer(before, after *Doc) *Departure {
+func windowsDiffer(before, after *Doc) *explain.Departure {
 	diff := Compare(before, after)
 	first := slices.IndexFunc(diff.Differ, func(it ItemDiff) bool {
 		return it.Source != pipeline.SourceMemory || !slices.Equal(it.Changes, []string{"rescored"})
@@ -239,7 +226,7 @@ func windowsDiffer(before, after *Doc) *Departure {
 		return nil
 	}
 	it := &diff.Differ[first]
-	d := &Departure{Stage: "fill", Item: it.ID, What: fmt.Sprintf("the item is not as recorded: %v", it.Changes)}
+	d := &explain.Departure{Stage: "fill", Item: it.ID, What: fmt.Sprintf("the item is not as recorded: %v", it.Changes)}
 	if slices.Contains(it.Changes, "rewritten") {
 		d.What = "the item has another text than recorded"
 	}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"reflect"
@@ -140,14 +141,51 @@ func (o Override) Env() string {
 	return EnvPrefix + strings.ToUpper(strings.ReplaceAll(path, ".", "_"))
 }
 
-// Set sets the value at the path of an override. c may be a shallow copy of another
-// configuration, which does not change. Errors wrap [ErrInvalid] and begin with the path.
-func Set(c *Config, path, value string) error {
-	i := slices.IndexFunc(Overrides, func(o Override) bool { return o.Path == path })
-	if err := Overrides[i].set(c, value); err != nil {
-		return fmt.Errorf("%w: %s: %w", ErrInvalid, path, err)
+// SetTenant sets the owner of what is stored. c may be a shallow copy of another configuration, which
+// does not change; so it is for the other methods that set something. Errors wrap [ErrInvalid] and begin
+// with the path of the key.
+func (c *Config) SetTenant(name string) error { return at("tenant", setTenant(c, name)) }
+
+// SetConversation sets a conversation of the store, and removes turns that the configuration states.
+func (c *Config) SetConversation(id string) error {
+	return at("memory.conversation.id", setConversation(c, id))
+}
+
+// SetCounting sets the model, the tokenizer, or with a file as tokenizer both. An empty text sets nothing.
+func (c *Config) SetCounting(model, tokenizer string) error {
+	if model != "" {
+		if err := setModel(c, model); err != nil {
+			return at("counting.model", err)
+		}
+	}
+	if tokenizer != "" {
+		return at("counting.tokenizer", setTokenizer(c, tokenizer))
 	}
 	return nil
+}
+
+// SetFormat sets a built-in format.
+func (c *Config) SetFormat(name string) error {
+	return at("format", setChoice(&c.Format, name, Formats))
+}
+
+// SetPreset sets a budget of shares in the place of another budget.
+func (c *Config) SetPreset(name string) error { return at("window.budget.preset", setPreset(c, name)) }
+
+// CheckShape checks the numbers and words of window and format_options.
+func (c *Config) CheckShape() error {
+	if err := cmp.Or(strict.Bounds(&c.Window, "window"), strict.Bounds(&c.FormatOptions, "format_options")); err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	return nil
+}
+
+// at names the key of an error.
+func at(path string, err error) error {
+	if err != nil {
+		err = fmt.Errorf("%w: %s: %w", ErrInvalid, path, err)
+	}
+	return err
 }
 
 func setTenant(c *Config, s string) error {
@@ -158,8 +196,6 @@ func setTenant(c *Config, s string) error {
 	return nil
 }
 
-// setConversation sets a conversation of the store, and removes turns that the configuration
-// states.
 func setConversation(c *Config, s string) error {
 	if err := CheckName(s); err != nil {
 		return err

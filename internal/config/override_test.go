@@ -145,7 +145,7 @@ func TestOverridesCopySections(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := l.Config
-	if err := Set(&c, "memory.conversation.tokens", "7"); err != nil {
+	if err := setScalar(&c, "memory.conversation.tokens", "7"); err != nil {
 		t.Fatal(err)
 	}
 	if c.Conversation.MaxTokens != 7 || c.Conversation.ID != "c" || l.Conversation.MaxTokens != 50 {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/store"
+	"github.com/anchor-host/anchor-host/usage"
 )
 
 // Kind is the kind of the records. Their stream is empty, and their ID is the day, such as 2026-11-28.
@@ -30,31 +31,14 @@ const (
 	Other = "other"
 )
 
-// Row is what the requests with one key to one model cost on a day.
-type Row struct {
-	// Day is the day in UTC, such as 2026-11-28.
-	Day    string `json:"day"`
-	Tenant string `json:"tenant"`
-	Line
-}
+// What requests cost: see package usage.
+type (
+	Row  = usage.Cost
+	Line = usage.CostLine
+)
 
-// Line is a row without its day and its tenant.
-type Line struct {
-	// Key is the id of the key, "" for requests without one. Model is the name of the model for its server.
-	Key   string `json:"key"`
-	Model string `json:"model"`
-	// Calls are the requests to the model. CachedTokens are those of InputTokens that the server had in a cache.
-	Calls        int64 `json:"calls"`
-	InputTokens  int64 `json:"input_tokens"`
-	CachedTokens int64 `json:"cached_input_tokens,omitempty"`
-	OutputTokens int64 `json:"output_tokens"`
-	// USD is what they cost, in US dollars. Unpriced says that some tokens had no price.
-	USD      float64 `json:"usd"`
-	Unpriced bool    `json:"unpriced,omitempty"`
-}
-
-// add adds the amounts of a line.
-func (l *Line) add(m *Line) {
+// add adds the amounts of m to l.
+func add(l, m *Line) {
 	l.Calls, l.InputTokens, l.CachedTokens, l.OutputTokens = l.Calls+m.Calls, l.InputTokens+m.InputTokens, l.CachedTokens+m.CachedTokens, l.OutputTokens+m.OutputTokens
 	l.USD, l.Unpriced = l.USD+m.USD, l.Unpriced || m.Unpriced
 }
@@ -114,7 +98,7 @@ func merge(to, more []Line) []Line {
 			to = append(to, l)
 			continue
 		}
-		to[place].add(&l)
+		add(&to[place], &l)
 	}
 	slices.SortFunc(to, func(a, b Line) int { return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Model, b.Model)) })
 	return to
@@ -205,7 +189,7 @@ func List(ctx context.Context, s store.Store, tenant, first, last string) (rows 
 				return nil, err
 			}
 			for _, l := range lines {
-				rows = append(rows, Row{recs[i].ID, tenant, l})
+				rows = append(rows, Row{Day: recs[i].ID, Tenant: tenant, CostLine: l})
 			}
 		}
 		if len(recs) < 50 {

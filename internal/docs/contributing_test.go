@@ -83,3 +83,28 @@ func walk(t *testing.T, f func(name string, e fs.DirEntry) error) {
 		}
 	}
 }
+
+// The route of a build is that of the code: each function that a table of ARCHITECTURE.md names beside a file is
+// declared in it.
+func TestArchitectureNamesFunctions(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "ARCHITECTURE.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	checked := 0
+	for _, row := range regexp.MustCompile("(?m)^\\| `([\\w/]+\\.go)` \\| ([^|]+) \\|").FindAllStringSubmatch(string(text), -1) {
+		code, err := os.ReadFile(filepath.Join(root, row[1]))
+		if err != nil {
+			t.Error(err)
+		}
+		for _, f := range regexp.MustCompile("`(\\w+)`").FindAllStringSubmatch(row[2], -1) {
+			checked++
+			if !regexp.MustCompile(`(?m)^func (\([^)]*\) )?` + f[1] + `[\[(]`).Match(code) {
+				t.Errorf("%s: there is no function %s", row[1], f[1])
+			}
+		}
+	}
+	if checked < 15 {
+		t.Errorf("%d functions are named, want 15 or more", checked)
+	}
+}

@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+
+	"github.com/anchor-host/anchor-host/usage"
 )
 
 // ErrSpent says that a budget has no calls or no tokens left.
@@ -25,13 +27,12 @@ type Limit struct {
 	Unit string
 }
 
-// Use names who used what: a service, the name of the model, embedder or collection, and the
-// plugin that asked, "" for none.
-type Use struct {
-	Service string `json:"service"`
-	Name    string `json:"name"`
-	Plugin  string `json:"plugin,omitempty"`
-}
+// What is used, how much, and both: see package usage.
+type (
+	Use    = usage.Use
+	Amount = usage.Amount
+	Line   = usage.Line
+)
 
 // NameOf returns the name under which an embedder is counted: that of the configuration, which one of
 // a configuration says with a method ServiceName, else the ID of its model.
@@ -40,34 +41,6 @@ func NameOf(embedder any, model string) string {
 		return e.ServiceName()
 	}
 	return model
-}
-
-// Amount is how much was used.
-type Amount struct {
-	// Calls are the requests that were made. Cached of them were answered without asking, and
-	// Failed have no answer.
-	Calls  int64 `json:"calls"`
-	Cached int64 `json:"cached,omitempty"`
-	Failed int64 `json:"failed,omitempty"`
-	// Texts are the texts that were embedded.
-	Texts int64 `json:"texts,omitempty"`
-	// InputTokens and OutputTokens are those that models counted. CachedTokens are those of the
-	// input that the server of a model had in its cache of prompts.
-	InputTokens  int64 `json:"input_tokens,omitempty"`
-	CachedTokens int64 `json:"cached_input_tokens,omitempty"`
-	OutputTokens int64 `json:"output_tokens,omitempty"`
-}
-
-// Line is a use with its amount.
-type Line struct {
-	Use
-	Amount
-	// Model is the name of the model for its server. It is empty if no prices are known.
-	Model string `json:"model,omitempty"`
-	// CostUSD is what its tokens cost in US dollars, 0 if no price is known.
-	CostUSD float64 `json:"cost_usd,omitempty"`
-	// Unpriced says that it has tokens whose price is not known, though prices of others are.
-	Unpriced bool `json:"unpriced,omitempty"`
 }
 
 // Rate is what a million tokens cost in US dollars: of the input, of the part of it that the server

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding"
 	"errors"
+	"fmt"
 	"reflect"
 	"strconv"
 )
@@ -35,6 +36,24 @@ func DecodeText(text string, v reflect.Value, f Field) error {
 	}
 	if len(d.problems) > 0 {
 		return errors.New(d.problems[0].Message)
+	}
+	return nil
+}
+
+// Bounds checks the numbers and words of a struct that came from no document, by the enum, min and max of
+// their fields. Zero values pass: they state nothing. The error begins with the path of the field below prefix.
+func Bounds(of any, prefix string) error {
+	v := reflect.ValueOf(of).Elem()
+	for _, f := range Fields(v.Type()) {
+		value := reflect.Indirect(f.Of(v))
+		if !value.IsValid() || f.Of(v).IsZero() || len(f.Enum)+len(f.Min)+len(f.Max) == 0 || value.Kind() == reflect.Slice {
+			continue
+		}
+		d := &Decoder{ctx: context.Background()}
+		d.bounds(&Node{Kind: String, Text: fmt.Sprint(value)}, value, &f, Join(prefix, f.Key))
+		if len(d.problems) > 0 {
+			return fmt.Errorf("%s: %s", d.problems[0].Path, d.problems[0].Message)
+		}
 	}
 	return nil
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/record"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/explain"
 )
 
 // FileName is the name of a recording in its folder.
@@ -251,34 +252,17 @@ func Decode(name string, data []byte) (*Recording, error) {
 	return &r, nil
 }
 
-// Difference says where a replay is not the recorded build.
-type Difference struct {
-	// Where is "plugin", "setting", "step" or "result", Name the name of it, and What what differs.
-	Where string `json:"where"`
-	Name  string `json:"name"`
-	What  string `json:"what"`
-	// Remedy says what to do, where that is known.
-	Remedy string `json:"remedy,omitempty"`
-}
-
-func (d *Difference) String() string {
-	if d.Remedy != "" {
-		return fmt.Sprintf("%s %q: %s (%s)", d.Where, d.Name, d.What, d.Remedy)
-	}
-	return fmt.Sprintf("%s %q: %s", d.Where, d.Name, d.What)
-}
-
 // findModule is what to do about a plugin with another module.
 const findModule = "give the folder that has the recorded module with --plugins"
 
 // Compare returns the differences of a replay, the cause first: plugins, settings, then the first
 // step and the first part of the result. It returns nil if both are the same.
-func (r *Recording) Compare(again *Recording) (list []Difference) {
+func (r *Recording) Compare(again *Recording) (list []explain.Difference) {
 	for _, name := range slices.Sorted(maps.Keys(r.Modules)) {
 		if now, ok := again.Modules[name]; !ok {
-			list = append(list, Difference{Where: "plugin", Name: name, What: "it was not loaded, recorded was " + r.Modules[name], Remedy: findModule})
+			list = append(list, explain.Difference{Where: "plugin", Name: name, What: "it was not loaded, recorded was " + r.Modules[name], Remedy: findModule})
 		} else if now != r.Modules[name] {
-			list = append(list, Difference{Where: "plugin", Name: name, What: fmt.Sprintf("its module is %s, recorded was %s", now, r.Modules[name]), Remedy: findModule})
+			list = append(list, explain.Difference{Where: "plugin", Name: name, What: fmt.Sprintf("its module is %s, recorded was %s", now, r.Modules[name]), Remedy: findModule})
 		}
 	}
 	list = append(list, compareSettings(r.Settings, again.Settings)...)
@@ -291,7 +275,7 @@ func (r *Recording) Compare(again *Recording) (list []Difference) {
 	return list
 }
 
-func compareSettings(before, after []Setting) (list []Difference) {
+func compareSettings(before, after []Setting) (list []explain.Difference) {
 	values := map[string]string{}
 	for _, s := range after {
 		values[s.Path] = s.Value
@@ -301,37 +285,37 @@ func compareSettings(before, after []Setting) (list []Difference) {
 		delete(values, s.Path)
 		switch {
 		case !ok:
-			list = append(list, Difference{Where: "setting", Name: s.Path, What: fmt.Sprintf("it is not set, recorded was %.100q", s.Value)})
+			list = append(list, explain.Difference{Where: "setting", Name: s.Path, What: fmt.Sprintf("it is not set, recorded was %.100q", s.Value)})
 		case now != s.Value:
-			list = append(list, Difference{Where: "setting", Name: s.Path, What: fmt.Sprintf("it is %.100q, recorded was %.100q", now, s.Value)})
+			list = append(list, explain.Difference{Where: "setting", Name: s.Path, What: fmt.Sprintf("it is %.100q, recorded was %.100q", now, s.Value)})
 		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(values)) {
-		list = append(list, Difference{Where: "setting", Name: path, What: fmt.Sprintf("it is %.100q, and was not set", values[path])})
+		list = append(list, explain.Difference{Where: "setting", Name: path, What: fmt.Sprintf("it is %.100q, and was not set", values[path])})
 	}
 	return list
 }
 
 // compareSteps returns the first step that differs.
-func compareSteps(before, after []StepMark) *Difference {
+func compareSteps(before, after []StepMark) *explain.Difference {
 	for i := range before {
 		a := &before[i]
 		if i >= len(after) {
-			return &Difference{Where: "step", Name: a.Step, What: "it did not run"}
+			return &explain.Difference{Where: "step", Name: a.Step, What: "it did not run"}
 		}
 		b := &after[i]
 		switch {
 		case a.Step != b.Step:
-			return &Difference{Where: "step", Name: a.Step, What: fmt.Sprintf("step %q ran in its place", b.Step)}
+			return &explain.Difference{Where: "step", Name: a.Step, What: fmt.Sprintf("step %q ran in its place", b.Step)}
 		case a.Error != b.Error:
-			return &Difference{Where: "step", Name: a.Step, What: fmt.Sprintf("its error is %.300q, recorded was %.300q", b.Error, a.Error)}
+			return &explain.Difference{Where: "step", Name: a.Step, What: fmt.Sprintf("its error is %.300q, recorded was %.300q", b.Error, a.Error)}
 		}
 		if what := compareItems(a.Items, b.Items); what != "" {
-			return &Difference{Where: "step", Name: a.Step, What: what}
+			return &explain.Difference{Where: "step", Name: a.Step, What: what}
 		}
 	}
 	if len(after) > len(before) {
-		return &Difference{Where: "step", Name: after[len(before)].Step, What: "it ran, and did not before"}
+		return &explain.Difference{Where: "step", Name: after[len(before)].Step, What: "it ran, and did not before"}
 	}
 	return nil
 }
@@ -352,13 +336,13 @@ func compareItems(a, b []ItemMark) string {
 }
 
 // compareResults names the first part of the result that differs.
-func compareResults(before, after json.RawMessage) Difference {
+func compareResults(before, after json.RawMessage) explain.Difference {
 	var a, b any
 	if json.Unmarshal(before, &a) != nil || json.Unmarshal(after, &b) != nil {
-		return Difference{Where: "result", What: "it is no JSON"}
+		return explain.Difference{Where: "result", What: "it is no JSON"}
 	}
 	path, x, y := firstDifference("", a, b)
-	return Difference{Where: "result", Name: strings.TrimPrefix(path, "."), What: fmt.Sprintf("it is %.200s, recorded was %.200s", y, x)}
+	return explain.Difference{Where: "result", Name: strings.TrimPrefix(path, "."), What: fmt.Sprintf("it is %.200s, recorded was %.200s", y, x)}
 }
 
 // firstDifference returns the path of the first difference of two values, with both.

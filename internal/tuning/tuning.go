@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/anchor-host/anchor-host/anchor/eval"
 	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/config"
-	"github.com/anchor-host/anchor-host/internal/eval"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 )
@@ -44,14 +44,14 @@ type Run struct {
 
 // Do tunes the steps of a configuration. The error wraps [ErrNothing] if there is none to tune; what
 // was found before an error is returned with it.
-func (t *Run) Do(ctx context.Context, recipe *assemble.Recipe) (*eval.Tuning, error) {
+func (t *Run) Do(ctx context.Context, p *assemble.Pipeline) (*eval.Tuning, error) {
 	t.tuned, t.vectors = map[string]config.Retriever{}, map[string][][]float32{}
 	t.out = &eval.Tuning{Metric: t.Tuner.Metric.String(), Results: []eval.TuneResult{}}
-	return t.out, t.run(ctx, recipe)
+	return t.out, t.run(ctx, p)
 }
 
-func (t *Run) run(ctx context.Context, recipe *assemble.Recipe) error {
-	steps, err := recipe.Tunables()
+func (t *Run) run(ctx context.Context, p *assemble.Pipeline) error {
+	steps, err := p.Tunables()
 	if err != nil {
 		return err
 	}

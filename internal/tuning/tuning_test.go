@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/anchor-host/anchor-host/anchor/eval"
 	"github.com/anchor-host/anchor-host/internal/config"
-	"github.com/anchor-host/anchor-host/internal/eval"
 )
 
 // Merging that is worse than its best part on the held-out half is said.

@@ -1,8 +1,8 @@
 package agent
 
 import (
-	"github.com/anchor-host/anchor-host/internal/ledger"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/usage"
 )
 
 // Outcome is the result of one provider in one run.
@@ -99,7 +99,7 @@ type Diagnostics struct {
 	SkippedTokenizer string `json:"skipped_tokenizer,omitempty"`
 	// Services are what plugins asked models, embedders and collections for, by service, name
 	// and plugin. It is nil if they asked for nothing.
-	Services []ledger.Line `json:"services,omitempty"`
+	Services []usage.Line `json:"services,omitempty"`
 	// CostUSD is what Services cost in US dollars. It is 0 unless all prices are known.
 	CostUSD float64 `json:"cost_usd,omitempty"`
 	// Warnings are sentences about counts and estimates that failed.

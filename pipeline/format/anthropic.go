@@ -3,7 +3,6 @@ package format
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"github.com/anchor-host/anchor-host/pipeline/core"
@@ -11,24 +10,13 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/message"
 )
 
-// The places of cache marks in the Anthropic format.
-const (
-	// CacheControlBlock puts marks on content blocks, as the API defines them. The
-	// block of the context ends before the first turn, so that the prefix up to the
-	// mark is the same in each build.
-	CacheControlBlock = "block"
-	// CacheControlSeed puts the mark of the context on the message itself, next to role
-	// and content. The API does not define such marks.
-	CacheControlSeed = "seed"
-)
-
 // Anthropic formats for the Messages API of Anthropic. Its output is an
 // [*AnthropicOutput].
 type Anthropic struct {
-	// Caching marks the last system block and the context as cacheable.
+	// Caching marks the last system block and the context as cacheable. The block of the
+	// context ends before the first turn, so that the prefix up to the mark is the same in each
+	// build.
 	Caching bool
-	// CacheControl is CacheControlBlock when empty.
-	CacheControl string
 	// Breakpoints is empty for the marks that Caching sets. With BreakpointsAuto there are
 	// up to MaxBreakpoints marks (0 means [MaxCacheBreakpoints]), each on a block whose
 	// prefix is long enough for Model to cache it ([CacheMinimum]); an empty Model is that of
@@ -77,8 +65,6 @@ type CacheControl struct {
 type AnthropicMessage struct {
 	Role    core.Role `json:"role"`
 	Content any       `json:"content"`
-	// CacheControl is only set with CacheControlSeed.
-	CacheControl *CacheControl `json:"cache_control,omitempty"`
 }
 
 // anthropicContext stands before the context.
@@ -86,15 +72,6 @@ const anthropicContext = "Here is relevant context:\n\n"
 
 // FormatType returns "anthropic".
 func (Anthropic) FormatType() string { return "anthropic" }
-
-// Validate checks CacheControl, Breakpoints and the settings of Breakpoints.
-func (f Anthropic) Validate() error {
-	switch f.CacheControl {
-	case "", CacheControlBlock, CacheControlSeed:
-		return f.validateBreakpoints()
-	}
-	return fmt.Errorf("anthropic: cache_control %q: %w (want %s or %s)", f.CacheControl, core.ErrInvalid, CacheControlBlock, CacheControlSeed)
-}
 
 // Format returns an [*AnthropicOutput]: the system prompts as blocks, then a user message
 // with the context, then the turns and the query. It merges neighboring messages of equal
@@ -228,7 +205,7 @@ func (f Anthropic) markSystem(blocks []TextBlock) {
 		return
 	}
 	last := len(blocks) - 1
-	for f.CacheControl != CacheControlSeed && strings.TrimSpace(blocks[last].Text) == "" {
+	for strings.TrimSpace(blocks[last].Text) == "" {
 		if last--; last < 0 {
 			return
 		}
@@ -236,21 +213,15 @@ func (f Anthropic) markSystem(blocks []TextBlock) {
 	blocks[last].CacheControl = ephemeral()
 }
 
-func (f Anthropic) message(m *chatMessage) AnthropicMessage {
-	out := AnthropicMessage{Role: m.role}
-	if m.cached == 0 || f.CacheControl == CacheControlSeed {
-		out.Content = m.text()
-		if m.cached > 0 {
-			out.CacheControl = ephemeral()
-		}
-		return out
+func (Anthropic) message(m *chatMessage) AnthropicMessage {
+	if m.cached == 0 {
+		return AnthropicMessage{Role: m.role, Content: m.text()}
 	}
 	blocks := []TextBlock{{Type: "text", Text: m.parts[0], CacheControl: ephemeral()}}
 	if len(m.parts) > 1 {
 		blocks = append(blocks, TextBlock{Type: "text", Text: strings.Join(m.parts[1:], blankLine)})
 	}
-	out.Content = blocks
-	return out
+	return AnthropicMessage{Role: m.role, Content: blocks}
 }
 
 func ephemeral() *CacheControl { return &CacheControl{Type: "ephemeral"} }

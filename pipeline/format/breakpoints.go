@@ -58,12 +58,11 @@ func CacheMinimum(model string) int {
 	return tokens
 }
 
-func (f Anthropic) validateBreakpoints() error {
+// Validate checks Breakpoints and the settings of it.
+func (f Anthropic) Validate() error {
 	switch {
 	case f.Breakpoints != "" && f.Breakpoints != BreakpointsAuto:
 		return fmt.Errorf("anthropic: breakpoints %q: %w (want %s)", f.Breakpoints, core.ErrInvalid, BreakpointsAuto)
-	case f.Breakpoints != "" && f.CacheControl == CacheControlSeed:
-		return fmt.Errorf("anthropic: breakpoints %s with cache_control %s: %w (the API takes marks on blocks only)", f.Breakpoints, f.CacheControl, core.ErrInvalid)
 	case f.PrefixTokens < 0:
 		return fmt.Errorf("anthropic: prefix_tokens %d: %w (want 0 or more)", f.PrefixTokens, core.ErrInvalid)
 	case f.MaxBreakpoints < 0 || f.MaxBreakpoints > MaxCacheBreakpoints:

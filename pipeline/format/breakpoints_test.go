@@ -217,7 +217,7 @@ func withoutMarks(t *testing.T, out any) string {
 
 func TestBreakpointsAreChecked(t *testing.T) {
 	for _, f := range []Anthropic{
-		{Breakpoints: "many"}, {Breakpoints: BreakpointsAuto, CacheControl: CacheControlSeed}, {PrefixTokens: -1}, {MaxBreakpoints: 5}, {MaxBreakpoints: -1},
+		{Breakpoints: "many"}, {PrefixTokens: -1}, {MaxBreakpoints: 5}, {MaxBreakpoints: -1},
 	} {
 		if err := f.Validate(); !errors.Is(err, core.ErrInvalid) {
 			t.Errorf("%+v: %v", f, err)

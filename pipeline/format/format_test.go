@@ -70,7 +70,7 @@ func TestAnthropicCacheMarksAreOnBlocks(t *testing.T) {
 			t.Errorf("%s\n%s\nwant\n%s", name, got, tc.want)
 		}
 	}
-	if _, err := (Anthropic{CacheControl: "top"}).Format(t.Context(), &core.Window{}); !errors.Is(err, core.ErrInvalid) {
+	if _, err := (Anthropic{Breakpoints: "top"}).Format(t.Context(), &core.Window{}); !errors.Is(err, core.ErrInvalid) {
 		t.Errorf("unknown cache_control: %v", err)
 	}
 }

@@ -44,7 +44,7 @@ func runFormatterRolesCase(t *testing.T, c seedcase.Case) any {
 		} `json:"message_lists"`
 	}
 	seedcase.Decode(t, c, &in)
-	lists := [][]AnthropicMessage{}
+	lists := [][]map[string]any{}
 	for _, list := range in.Lists {
 		var messages []chatMessage
 		for _, m := range list {
@@ -54,9 +54,13 @@ func runFormatterRolesCase(t *testing.T, c seedcase.Case) any {
 			}
 			messages = append(messages, message)
 		}
-		merged := []AnthropicMessage{}
+		merged := []map[string]any{}
 		for _, m := range mergeRoles(messages) {
-			merged = append(merged, Anthropic{CacheControl: CacheControlSeed}.message(&m))
+			row := map[string]any{"role": m.role, "content": m.text()}
+			if m.cached > 0 {
+				row["cache_control"] = ephemeral() // of the message, where the format marks a block of it
+			}
+			merged = append(merged, row)
 		}
 		lists = append(lists, merged)
 	}

@@ -12,10 +12,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/anchor-host/anchor-host/internal/ledger"
 	"github.com/anchor-host/anchor-host/pipeline/ingest/chunk"
 	"github.com/anchor-host/anchor-host/pipeline/ingest/parse"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
+	"github.com/anchor-host/anchor-host/usage"
 )
 
 // Source is what to read.
@@ -155,7 +155,7 @@ type Report struct {
 	// Seconds is how long the run took.
 	Seconds float64 `json:"seconds"`
 	// Services is what the run asked of models and embedders, if the caller counts it.
-	Services []ledger.Line `json:"services,omitempty"`
+	Services []usage.Line `json:"services,omitempty"`
 }
 
 func (o Options) complete() (Options, error) {

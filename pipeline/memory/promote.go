@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/anchor-host/anchor-host/internal/ledger"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/store"
+	"github.com/anchor-host/anchor-host/usage"
 )
 
 // DefaultKnownFacts is the default of Config.KnownFacts.
@@ -30,7 +30,7 @@ type Promotion struct {
 	// Known is how many of the extracted facts were stored already.
 	Known int `json:"known"`
 	// Services says what was used of models and embedders.
-	Services []ledger.Line `json:"services,omitempty"`
+	Services []usage.Line `json:"services,omitempty"`
 }
 
 func (p *Promotion) add(q Promotion) {

@@ -13,11 +13,12 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/pkoukk/tiktoken-go"
+	loader "github.com/pkoukk/tiktoken-go-loader"
+
 	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/format"
 	"github.com/anchor-host/anchor-host/tokens"
-	"github.com/pkoukk/tiktoken-go"
-	loader "github.com/pkoukk/tiktoken-go-loader"
 )
 
 func TestBlocks(t *testing.T) {
@@ -32,7 +33,7 @@ func TestBlocks(t *testing.T) {
 		{"any document", map[string]any{"b": "<", "a": 1}, []Block{{"", true, `{"a":1,"b":"\u003c"}`}}},
 		{"the same with spaces", json.RawMessage(`{"a": 1,  "b": "<"}`), []Block{{"", true, `{"a":1,"b":"\u003c"}`}}},
 		{"anthropic", &format.AnthropicOutput{System: []format.TextBlock{{Type: "text", Text: "s1"}, {Type: "text", Text: "s2", CacheControl: mark}}, Messages: []format.AnthropicMessage{
-			{Role: core.RoleUser, Content: []format.TextBlock{{Type: "text", Text: "c", CacheControl: mark}, {Type: "text", Text: "u"}}}, {Role: core.RoleAssistant, Content: "a", CacheControl: mark},
+			{Role: core.RoleUser, Content: []format.TextBlock{{Type: "text", Text: "c", CacheControl: mark}, {Type: "text", Text: "u"}}}, {Role: core.RoleAssistant, Content: "a"},
 		}}, []Block{{"system", true, "s1"}, {"system", false, "s2"}, {"user", true, "c"}, {"user", false, "u"}, {"assistant", true, "a"}}},
 		{"tools", &format.AnthropicOutput{Messages: []format.AnthropicMessage{{Role: core.RoleAssistant, Content: []any{
 			format.TextBlock{Type: "text", Text: "t"}, format.ToolUseBlock{Type: "tool_use", ID: "1", Name: "f", Input: json.RawMessage(`{"x":1}`)},

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/anchor-host/anchor-host/anchor"
+	"github.com/anchor-host/anchor-host/anchor/builds"
 	"github.com/anchor-host/anchor-host/internal/builtdoc"
 	"github.com/anchor-host/anchor-host/internal/failure"
 	"github.com/anchor-host/anchor-host/pipeline"
@@ -67,7 +67,7 @@ type sourceRow struct {
 
 // buildData is what the page of one build shows.
 type buildData struct {
-	*anchor.BuildRecord
+	*builds.Record
 	Doc               *builtdoc.Doc
 	Question, Failure string
 	Degradations      []degradation
@@ -126,7 +126,7 @@ func (v *visit) build() error {
 	}
 	drawings := doc.Drawings()
 	d := buildData{
-		BuildRecord: r, Doc: doc, Window: draw("window", drawings[0]), Waterfall: draw("steps", drawings[1:]...),
+		Record: r, Doc: doc, Window: draw("window", drawings[0]), Waterfall: draw("steps", drawings[1:]...),
 		Sources: sourcesOf(doc), Fixed: doc.Window.Reserved(), Steps: stepsOf(doc), Break: breakOf(doc.Cache),
 		Show: cmp.Or(v.query.Get("show"), "all"), Find: v.query.Get("find"),
 	}
@@ -152,8 +152,8 @@ func (v *visit) build() error {
 
 // before is the id of the build before another one, of the same conversation, user and pipeline. It is empty
 // if there is none among the last ones.
-func (v *visit) before(r *anchor.BuildRecord) (string, error) {
-	f := anchor.BuildFilter{Conversation: r.Conversation, User: r.User, Pipeline: r.Pipeline, Default: r.Pipeline == "", Until: r.Time}
+func (v *visit) before(r *builds.Record) (string, error) {
+	f := builds.Filter{Conversation: r.Conversation, User: r.User, Pipeline: r.Pipeline, Default: r.Pipeline == "", Until: r.Time}
 	page, err := v.c.o.App.Builds(v.ctx, v.tenant, f, "", 1)
 	if err != nil || len(page.Builds) == 0 {
 		return "", err

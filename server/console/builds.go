@@ -9,8 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/anchor-host/anchor-host/anchor"
-	"github.com/anchor-host/anchor-host/internal/builds"
+	"github.com/anchor-host/anchor-host/anchor/builds"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/server"
 )
@@ -28,14 +27,14 @@ const (
 
 // buildRow is a build in a list.
 type buildRow struct {
-	anchor.BuildSummary
+	builds.Summary
 	Tenant, Link string
 	// Pick is what a box of the list says: the id, and the tenant.
 	Pick string
 }
 
 // rowsOf makes rows of the builds of a tenant. Without the scope content they have no questions.
-func (v *visit) rowsOf(tenant string, list []anchor.BuildSummary) []buildRow {
+func (v *visit) rowsOf(tenant string, list []builds.Summary) []buildRow {
 	out := make([]buildRow, len(list))
 	named := ""
 	if v.chosen || tenant != cmp.Or(v.who.Tenant, v.c.o.App.Status().Tenant) {
@@ -54,10 +53,10 @@ func (v *visit) rowsOf(tenant string, list []anchor.BuildSummary) []buildRow {
 func (b *buildRow) Title() string { return cmp.Or(strings.TrimSpace(b.Query), b.ID) }
 
 // Fate says how a build ended: as its outcome, or refused.
-func (b *buildRow) Fate() string { return fateOf(&b.BuildSummary) }
+func (b *buildRow) Fate() string { return fateOf(&b.Summary) }
 
 // fateOf tells a build that was refused for what it was asked from one that failed.
-func fateOf(s *anchor.BuildSummary) string {
+func fateOf(s *builds.Summary) string {
 	if s.Outcome == builds.Failed && (s.Reason == builds.ReasonBudget || s.Reason == "input_too_large") {
 		return "refused"
 	}
@@ -65,9 +64,9 @@ func fateOf(s *anchor.BuildSummary) string {
 }
 
 // Cost is what models cost, empty if nothing was spent.
-func (b *buildRow) Cost() string { return costOf(&b.BuildSummary) }
+func (b *buildRow) Cost() string { return costOf(&b.Summary) }
 
-func costOf(s *anchor.BuildSummary) string {
+func costOf(s *builds.Summary) string {
 	switch {
 	case s.Unpriced:
 		return "no price"
@@ -124,8 +123,8 @@ func (s *search) Any() bool { return *s != search{} }
 func (s *search) Rare() bool { return s.RequestID+s.Key+s.Item+s.Pipeline+s.Conversation != "" }
 
 // filter is the filter of the form.
-func (s *search) filter(content bool) (anchor.BuildFilter, error) {
-	f := anchor.BuildFilter{
+func (s *search) filter(content bool) (builds.Filter, error) {
+	f := builds.Filter{
 		Text: s.Text, User: s.User, RequestID: s.RequestID, Key: s.Key, Item: s.Item, Pipeline: s.Pipeline, Conversation: s.Conversation, Outcome: builds.Outcome(s.Outcome),
 	}
 	if s.Text != "" && !content { // the answer would say what texts are
@@ -214,7 +213,7 @@ func (v *visit) listed() ([]string, error) {
 }
 
 // list lists builds of a tenant: those that a form selects with the help of an index.
-func (v *visit) list(any bool, f anchor.BuildFilter, tenant, cursor string, limit int) (anchor.BuildPage, error) {
+func (v *visit) list(any bool, f builds.Filter, tenant, cursor string, limit int) (builds.Page, error) {
 	if any {
 		return v.c.o.App.FindBuilds(v.ctx, tenant, f, cursor, limit)
 	}
@@ -222,7 +221,7 @@ func (v *visit) list(any bool, f anchor.BuildFilter, tenant, cursor string, limi
 }
 
 // listOne lists the builds of one tenant.
-func (v *visit) listOne(d *buildsData, f anchor.BuildFilter, tenant string) error {
+func (v *visit) listOne(d *buildsData, f builds.Filter, tenant string) error {
 	page, err := v.list(d.Any(), f, tenant, v.query.Get("cursor"), buildPage)
 	if err != nil {
 		return err
@@ -238,7 +237,7 @@ func (v *visit) listOne(d *buildsData, f anchor.BuildFilter, tenant string) erro
 }
 
 // listAll lists the newest builds of several tenants.
-func (v *visit) listAll(d *buildsData, f anchor.BuildFilter, tenants []string) error {
+func (v *visit) listAll(d *buildsData, f builds.Filter, tenants []string) error {
 	d.Tenants, d.Unlisted = true, max(0, len(tenants)-maxListed)
 	began := time.Now()
 	for n, tenant := range tenants[:len(tenants)-d.Unlisted] {
@@ -272,7 +271,7 @@ func (c *Console) warm(tenants []string) {
 		defer func() { <-c.warming }()
 		for _, tenant := range tenants {
 			// Nothing has this name, so that all records are looked at.
-			_, err := c.o.App.FindBuilds(c.ctx, tenant, anchor.BuildFilter{RequestID: "\x00"}, "", 1)
+			_, err := c.o.App.FindBuilds(c.ctx, tenant, builds.Filter{RequestID: "\x00"}, "", 1)
 			if err != nil && c.ctx.Err() == nil {
 				c.log.Debug("console: records are not read for searches", "tenant", tenant, "error", err)
 			}

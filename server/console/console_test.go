@@ -24,6 +24,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/anchor-host/anchor-host/anchor"
+	"github.com/anchor-host/anchor-host/anchor/agentrun"
+	"github.com/anchor-host/anchor-host/anchor/builds"
 	"github.com/anchor-host/anchor-host/internal/ledger"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
@@ -91,7 +93,7 @@ func newSiteOf(t testing.TB, keys *keyring, more string) *site {
 	if keys != nil {
 		o.Authenticator, so.Authenticator = keys, keys
 	}
-	o.Rebuild = func(ctx context.Context, _ server.Principal, tenant string, r *anchor.BuildRecord, id string) error {
+	o.Rebuild = func(ctx context.Context, _ server.Principal, tenant string, r *builds.Record, id string) error {
 		_, err := app.RepeatBuild(ctx, tenant, r, anchor.BuildOptions{ID: id})
 		return err
 	}
@@ -170,10 +172,10 @@ func (s *site) fill() {
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		if _, err := run.Push(s.t.Context(), frames.Frame{Kind: frames.Kinds[0], Summary: secret, Data: json.RawMessage(`{"note":"` + secret + `"}`)}, anchor.PushOptions{}); err != nil {
+		if _, err := run.Push(s.t.Context(), frames.Frame{Kind: frames.Kinds[0], Summary: secret, Data: json.RawMessage(`{"note":"` + secret + `"}`)}, agentrun.PushOptions{}); err != nil {
 			s.t.Fatal(err)
 		}
-		if _, err := run.Push(s.t.Context(), frames.Frame{Kind: frames.Other(secret), Summary: secret}, anchor.PushOptions{}); err != nil {
+		if _, err := run.Push(s.t.Context(), frames.Frame{Kind: frames.Other(secret), Summary: secret}, agentrun.PushOptions{}); err != nil {
 			s.t.Fatal(err)
 		}
 	}
@@ -440,7 +442,7 @@ func TestHostileTexts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := run.Push(t.Context(), frames.Frame{Kind: frames.Other(evil + "\x00" + long[:1<<16]), Summary: evil}, anchor.PushOptions{}); err != nil {
+	if _, err := run.Push(t.Context(), frames.Frame{Kind: frames.Other(evil + "\x00" + long[:1<<16]), Summary: evil}, agentrun.PushOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	seen := 0

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/anchor-host/anchor-host/anchor"
+	"github.com/anchor-host/anchor-host/anchor/builds"
 	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/explain/svg"
 )
@@ -88,7 +89,7 @@ func (v *visit) conversation() error {
 	if d.ID == "" {
 		return problemf(http.StatusNotFound, "The address names no conversation.")
 	}
-	page, err := v.c.o.App.Builds(v.ctx, v.tenant, anchor.BuildFilter{Conversation: d.ID}, v.query.Get("cursor"), turnPage)
+	page, err := v.c.o.App.Builds(v.ctx, v.tenant, builds.Filter{Conversation: d.ID}, v.query.Get("cursor"), turnPage)
 	if err != nil {
 		return err
 	}
@@ -106,7 +107,7 @@ func (v *visit) conversation() error {
 }
 
 // turns reads what each window holds.
-func (v *visit) turns(d *conversationData, list []anchor.BuildSummary) error {
+func (v *visit) turns(d *conversationData, list []builds.Summary) error {
 	var bars []turnBar
 	var read int64
 	seen := map[core.Source]bool{}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/anchor-host/anchor-host/anchor"
+	"github.com/anchor-host/anchor-host/usage"
 )
 
 const (
@@ -17,7 +17,7 @@ const (
 
 // costsData is what the page of costs shows.
 type costsData struct {
-	Rows []anchor.Cost
+	Rows []usage.Cost
 	// More is the number of rows that are not shown. All of them are in Sum, and those of today in Today.
 	More       int
 	Sum, Today string
@@ -34,7 +34,7 @@ func (v *visit) costs() error {
 		return err
 	}
 	d := costsData{Unlisted: max(0, len(tenants)-maxListed)}
-	var list []anchor.Cost
+	var list []usage.Cost
 	for n, tenant := range tenants[:len(tenants)-d.Unlisted] {
 		if n > 0 && time.Since(now) > longestSearch {
 			d.Unlisted = len(tenants) - n
@@ -46,7 +46,7 @@ func (v *visit) costs() error {
 		}
 		list = append(list, some...)
 	}
-	slices.SortStableFunc(list, func(a, b anchor.Cost) int { return strings.Compare(b.Day, a.Day) })
+	slices.SortStableFunc(list, func(a, b usage.Cost) int { return strings.Compare(b.Day, a.Day) })
 	var sum, today float64
 	for i := range list {
 		sum += list[i].USD

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/anchor-host/anchor-host/anchor"
+	"github.com/anchor-host/anchor-host/anchor/builds"
 	"github.com/anchor-host/anchor-host/internal/builtdoc"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/explain/svg"
@@ -17,7 +17,7 @@ const diffPage = 100
 // diffData is what the comparison of two builds shows. Without A there is a form only.
 type diffData struct {
 	IDA, IDB string
-	A, B     *anchor.BuildRecord
+	A, B     *builds.Record
 	Drawing  template.HTML
 	// Headlines sum both windows up.
 	Headlines [2]string
@@ -44,7 +44,7 @@ func (v *visit) diff() error {
 		return v.compare(picks)
 	}
 	if d.IDA == "" || d.IDB == "" {
-		page, err := v.c.o.App.Builds(v.ctx, v.tenant, anchor.BuildFilter{}, "", buildPage)
+		page, err := v.c.o.App.Builds(v.ctx, v.tenant, builds.Filter{}, "", buildPage)
 		if err != nil {
 			return err
 		}

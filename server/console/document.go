@@ -3,7 +3,7 @@ package console
 import (
 	"fmt"
 
-	"github.com/anchor-host/anchor-host/anchor"
+	"github.com/anchor-host/anchor-host/anchor/builds"
 	"github.com/anchor-host/anchor-host/internal/builtdoc"
 	"github.com/anchor-host/anchor-host/pipeline/explain"
 	"github.com/anchor-host/anchor-host/pipeline/promptcache"
@@ -12,7 +12,7 @@ import (
 
 // document reads the record of a build. Without the scope content there are digests in the place of
 // texts.
-func (v *visit) document(id string) (*anchor.BuildRecord, *builtdoc.Doc, error) {
+func (v *visit) document(id string) (*builds.Record, *builtdoc.Doc, error) {
 	r, err := v.c.o.App.BuildRecord(v.ctx, v.tenant, id)
 	if err != nil {
 		return nil, nil, err
@@ -21,7 +21,7 @@ func (v *visit) document(id string) (*anchor.BuildRecord, *builtdoc.Doc, error) 
 	return r, d, err
 }
 
-func decode(r *anchor.BuildRecord, content bool) (*builtdoc.Doc, error) {
+func decode(r *builds.Record, content bool) (*builtdoc.Doc, error) {
 	d, err := builtdoc.DecodeKept(r.ID, r.Detail.Result)
 	if err != nil {
 		return nil, fmt.Errorf("build %s: %w: %w", r.ID, store.ErrCorrupt, err)

@@ -7,8 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/anchor-host/anchor-host/anchor"
-	"github.com/anchor-host/anchor-host/internal/builds"
+	"github.com/anchor-host/anchor-host/anchor/builds"
 	"github.com/anchor-host/anchor-host/internal/builtdoc"
 )
 
@@ -16,7 +15,7 @@ import (
 type degradation struct{ Step, Plugin, Reason, Text string }
 
 // degradationsOf are the steps that failed, and those that were skipped with them.
-func degradationsOf(r *anchor.BuildRecord, d *builtdoc.Doc) (out []degradation) {
+func degradationsOf(r *builds.Record, d *builtdoc.Doc) (out []degradation) {
 	for i := range d.Failures {
 		f := &d.Failures[i]
 		out = append(out, degradation{f.Step, f.Plugin, cmp.Or(f.Reason, "failed"), f.Message})
@@ -30,7 +29,7 @@ func degradationsOf(r *anchor.BuildRecord, d *builtdoc.Doc) (out []degradation) 
 }
 
 // failureOf is the text of the error of a build that failed. Records without content do not have it.
-func failureOf(r *anchor.BuildRecord) string {
+func failureOf(r *builds.Record) string {
 	var doc struct {
 		Error struct {
 			Message string `json:"message"`
@@ -53,7 +52,7 @@ type command struct{ Name, Text string }
 
 // commands are the command lines about a build. They name the tenant, the configuration and the store, so that
 // they work in any folder of the computer of the service.
-func (v *visit) commands(r *anchor.BuildRecord) []command {
+func (v *visit) commands(r *builds.Record) []command {
 	where := " --tenant " + shellWord(v.tenantName())
 	if file := v.c.o.App.Status().File; file != "" {
 		where += " --config " + shellWord(file)

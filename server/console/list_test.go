@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/anchor"
-	"github.com/anchor-host/anchor-host/internal/builds"
+	"github.com/anchor-host/anchor-host/anchor/builds"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/sqlite"
 	"github.com/anchor-host/anchor-host/server"
@@ -120,7 +120,7 @@ func TestSearch(t *testing.T) {
 // limited is a service whose searches end before the oldest record.
 type limited struct{ *anchor.App }
 
-func (l limited) FindBuilds(ctx context.Context, tenant string, f anchor.BuildFilter, cursor string, limit int) (anchor.BuildPage, error) {
+func (l limited) FindBuilds(ctx context.Context, tenant string, f builds.Filter, cursor string, limit int) (builds.Page, error) {
 	page, err := l.App.FindBuilds(ctx, tenant, f, cursor, limit)
 	page.Next = "1"
 	return page, err
@@ -242,8 +242,8 @@ func TestFate(t *testing.T) {
 	if !strings.Contains(page, `class="badge refused"`) || !strings.Contains(page, "budget") || !strings.Contains(page, `<p class="notice bad">`) {
 		t.Errorf("a build that was refused:\n%.3000s", page)
 	}
-	r := &anchor.BuildRecord{Summary: builds.Summary{Outcome: builds.Degraded, Skipped: []string{"a", "b"}}}
-	d, err := decode(&anchor.BuildRecord{Summary: builds.Summary{ID: "x", Content: true}, Detail: builds.Detail{Result: json.RawMessage(`{"window":{"items":[],"max_tokens":1,"used_tokens":0},"overflow_items":[],"diagnostics":{"step_failures":[{"step":"a","plugin":"p","reason":"timeout","message":"late"}]}}`)}}, true)
+	r := &builds.Record{Summary: builds.Summary{Outcome: builds.Degraded, Skipped: []string{"a", "b"}}}
+	d, err := decode(&builds.Record{Summary: builds.Summary{ID: "x", Content: true}, Detail: builds.Detail{Result: json.RawMessage(`{"window":{"items":[],"max_tokens":1,"used_tokens":0},"overflow_items":[],"diagnostics":{"step_failures":[{"step":"a","plugin":"p","reason":"timeout","message":"late"}]}}`)}}, true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/anchor"
+	"github.com/anchor-host/anchor-host/anchor/builds"
 	"github.com/anchor-host/anchor-host/internal/failure"
 	"github.com/anchor-host/anchor-host/pipeline/explain/svg"
 	"github.com/anchor-host/anchor-host/server"
@@ -153,7 +154,7 @@ type nowData struct {
 	Status  anchor.Status
 	Reload  string // why the last one failed
 	Broken  []pluginError
-	Records anchor.RecordStats
+	Records builds.Stats
 	Builds  []buildRow
 	Tenants bool // rows name their tenants
 }
@@ -176,7 +177,7 @@ func (v *visit) now() error {
 		return err
 	}
 	for _, tenant := range tenants[:min(len(tenants), maxListed)] {
-		page, err := v.c.o.App.Builds(v.ctx, tenant, anchor.BuildFilter{}, "", nowBuilds)
+		page, err := v.c.o.App.Builds(v.ctx, tenant, builds.Filter{}, "", nowBuilds)
 		if err != nil {
 			return err
 		}

@@ -6,9 +6,12 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/anchor"
+	"github.com/anchor-host/anchor-host/anchor/agentrun"
+	"github.com/anchor-host/anchor-host/anchor/builds"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 	"github.com/anchor-host/anchor-host/server"
+	"github.com/anchor-host/anchor-host/usage"
 )
 
 // App is what the console shows. [*anchor.App] has all of it.
@@ -16,16 +19,16 @@ type App interface {
 	Status() anchor.Status
 	Settings() []anchor.Setting
 	Plugins() (list []anchor.Plugin, took time.Duration)
-	RecordStats() anchor.RecordStats
+	RecordStats() builds.Stats
 	Tenants(ctx context.Context) ([]string, error)
-	Builds(ctx context.Context, tenant string, f anchor.BuildFilter, cursor string, limit int) (anchor.BuildPage, error)
-	BuildRecord(ctx context.Context, tenant, id string) (*anchor.BuildRecord, error)
+	Builds(ctx context.Context, tenant string, f builds.Filter, cursor string, limit int) (builds.Page, error)
+	BuildRecord(ctx context.Context, tenant, id string) (*builds.Record, error)
 	Conversations(ctx context.Context, tenant string) ([]anchor.Stream, error)
 	Facts(ctx context.Context, tenant string) (*memory.Manager, error)
 	Runs(ctx context.Context, tenant string) ([]anchor.Stream, error)
-	Run(ctx context.Context, tenant, id string) (*anchor.Run, error)
-	Costs(ctx context.Context, first, last time.Time, tenant string) ([]anchor.Cost, error)
-	FindBuilds(ctx context.Context, tenant string, f anchor.BuildFilter, cursor string, limit int) (anchor.BuildPage, error)
+	Run(ctx context.Context, tenant, id string) (*agentrun.Run, error)
+	Costs(ctx context.Context, first, last time.Time, tenant string) ([]usage.Cost, error)
+	FindBuilds(ctx context.Context, tenant string, f builds.Filter, cursor string, limit int) (builds.Page, error)
 	Collections(ctx context.Context, tenant string) ([]retrieve.CollectionInfo, error)
 	Stored(ctx context.Context, tenant string) (records, bytes int64, err error)
 }
@@ -82,7 +85,7 @@ type Options struct {
 	Totals func() Totals
 	// Rebuild builds the request of a record again, with id as the id of the new record. It returns an error if that did
 	// not begin; a build that fails is none.
-	Rebuild func(ctx context.Context, p server.Principal, tenant string, r *anchor.BuildRecord, id string) error
+	Rebuild func(ctx context.Context, p server.Principal, tenant string, r *builds.Record, id string) error
 	// Flush waits until the records of builds are written.
 	Flush func(ctx context.Context) error
 	// Logger receives mistakes of the console. nil discards them.

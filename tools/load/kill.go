@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/anchor"
+	"github.com/anchor-host/anchor-host/anchor/builds"
 	"github.com/anchor-host/anchor-host/internal/agentstore"
 )
 
@@ -383,7 +384,7 @@ func (k *killing) records(ctx context.Context) (n int, _ error) {
 	}
 	defer app.Close(context.WithoutCancel(ctx))
 	for cursor := ""; ; {
-		page, err := app.Builds(ctx, "acme", anchor.BuildFilter{}, cursor, 100)
+		page, err := app.Builds(ctx, "acme", builds.Filter{}, cursor, 100)
 		if err != nil {
 			return n, err
 		}

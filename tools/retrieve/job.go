@@ -13,7 +13,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/anchor-host/anchor-host/internal/eval"
+	"github.com/anchor-host/anchor-host/anchor/eval"
 )
 
 // job is what one process measures.

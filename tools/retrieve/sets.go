@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/anchor-host/anchor-host/internal/eval"
+	"github.com/anchor-host/anchor-host/anchor/eval"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve/static"
 )

@@ -9,10 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/anchor-host/anchor-host/anchor"
+	"github.com/anchor-host/anchor-host/anchor/builds"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/records"
-	"github.com/anchor-host/anchor-host/internal/builds"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/store"
 )
@@ -35,7 +34,7 @@ shows one, and compares two.`,
 }
 
 func list(a *cli.App) *cobra.Command {
-	var f anchor.BuildFilter
+	var f builds.Filter
 	var outcome, since string
 	var page records.Page
 	cmd := &cobra.Command{
@@ -84,7 +83,7 @@ func list(a *cli.App) *cobra.Command {
 	})
 }
 
-func listing(list []anchor.BuildSummary, data any) cli.Listing {
+func listing(list []builds.Summary, data any) cli.Listing {
 	l := cli.Listing{Header: []string{"BUILD", "ENDED", "USER", "PIPELINE", "CONVERSATION", "OUTCOME", "ITEMS", "TOKENS", "COST", "TIME", "QUESTION"}, Data: data}
 	for i := range list {
 		b := &list[i]

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/anchor-host/anchor-host/anchor"
+	"github.com/anchor-host/anchor-host/anchor/eval"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/internal/atomicfile"
 	"github.com/anchor-host/anchor-host/internal/config"
@@ -90,7 +91,7 @@ func loadOther(a *cli.App, cmd *cobra.Command, path string) (*config.Loaded, err
 }
 
 // finish prints the report and warns of what makes it less reliable.
-func (e *evaluation) finish(r *anchor.Report) error {
+func (e *evaluation) finish(r *eval.Report) error {
 	var b bytes.Buffer
 	if e.flags.output == "json" {
 		if err := cli.WriteJSON(&b, r); err != nil {
@@ -127,7 +128,7 @@ func (e *evaluation) finish(r *anchor.Report) error {
 }
 
 // writeHTML keeps an existing page if it fails.
-func writeHTML(path string, r *anchor.Report, worst int) error {
+func writeHTML(path string, r *eval.Report, worst int) error {
 	err := atomicfile.Replace(path, 0o644, func(w io.Writer) error { return anchor.WriteReport(w, r, worst) })
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("write report: %w (give --html a file in a folder that exists)", err)

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/anchor-host/anchor-host/anchor"
+	"github.com/anchor-host/anchor-host/anchor/eval"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/internal/config"
 )
@@ -29,7 +30,7 @@ type evaluation struct {
 }
 
 // evaluate measures one configuration, or two and their difference.
-func (e *evaluation) evaluate(ctx context.Context, configs []*config.Loaded) (report *anchor.Report, err error) {
+func (e *evaluation) evaluate(ctx context.Context, configs []*config.Loaded) (report *eval.Report, err error) {
 	err = e.with(ctx, configs, func(fronts []*anchor.App, o anchor.EvaluateOptions) error {
 		if len(fronts) > 1 {
 			o.Other = fronts[1]
@@ -41,7 +42,7 @@ func (e *evaluation) evaluate(ctx context.Context, configs []*config.Loaded) (re
 }
 
 // tune looks for good numbers for one configuration.
-func (e *evaluation) tune(ctx context.Context, c *config.Loaded) (found *anchor.Tuning, err error) {
+func (e *evaluation) tune(ctx context.Context, c *config.Loaded) (found *eval.Tuning, err error) {
 	err = e.with(ctx, []*config.Loaded{c}, func(fronts []*anchor.App, o anchor.EvaluateOptions) error {
 		found, err = fronts[0].Tune(ctx, o)
 		return err

@@ -8,12 +8,12 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/anchor-host/anchor-host/anchor"
+	"github.com/anchor-host/anchor-host/anchor/eval"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 )
 
 // finishTuning prints what tuning found.
-func (e *evaluation) finishTuning(t *anchor.Tuning) error {
+func (e *evaluation) finishTuning(t *eval.Tuning) error {
 	var b bytes.Buffer
 	if e.flags.output == "json" {
 		if err := cli.WriteJSON(&b, t); err != nil {
@@ -32,7 +32,7 @@ func (e *evaluation) finishTuning(t *anchor.Tuning) error {
 }
 
 // writeTuning writes a table for each retriever and each step, and the tuned values as YAML.
-func writeTuning(b *bytes.Buffer, t *anchor.Tuning) {
+func writeTuning(b *bytes.Buffer, t *eval.Tuning) {
 	fmt.Fprintf(b, "%s, tuned on %d queries, held out %d\n", t.Metric, t.Training, t.HeldOut)
 	for _, r := range t.Results {
 		fmt.Fprintf(b, "\n-- %s %s --\n", r.Kind, cli.OneCell(r.Name))

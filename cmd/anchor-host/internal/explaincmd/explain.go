@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/anchor-host/anchor-host/anchor"
+	"github.com/anchor-host/anchor-host/anchor/builds"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/records"
 	"github.com/anchor-host/anchor-host/internal/builtdoc"
@@ -71,14 +72,14 @@ other.`,
 // explain prints what happened to the items of one build, or how two builds differ. It draws the
 // builds into a file if one is named.
 func (f *flags) explain(a *cli.App, cmd *cobra.Command, args []string) error {
-	builds := make([]*builtdoc.Doc, len(args))
-	var record *anchor.BuildRecord
+	docs := make([]*builtdoc.Doc, len(args))
+	var record *builds.Record
 	for i, arg := range args {
 		var err error
 		if isRecord(arg) {
-			record, builds[i], err = f.readRecord(a, cmd, arg)
+			record, docs[i], err = f.readRecord(a, cmd, arg)
 		} else {
-			builds[i], err = readBuilt(a, arg)
+			docs[i], err = readBuilt(a, arg)
 		}
 		if err != nil {
 			return err
@@ -88,17 +89,17 @@ func (f *flags) explain(a *cli.App, cmd *cobra.Command, args []string) error {
 		return printRequest(a, record)
 	}
 	if f.svg != "" {
-		drawings := builds[0].Drawings()
-		if len(builds) == 2 {
-			drawings = []svg.Drawing{builtdoc.DrawDiff(builds[0], builds[1])}
+		drawings := docs[0].Drawings()
+		if len(docs) == 2 {
+			drawings = []svg.Drawing{builtdoc.DrawDiff(docs[0], docs[1])}
 		}
 		err := cli.Draw(a, f.svg, drawings...)
-		if err != nil || f.svg == "-" || len(builds) == 1 && record == nil && builds[0].Traces == nil {
+		if err != nil || f.svg == "-" || len(docs) == 1 && record == nil && docs[0].Traces == nil {
 			return err
 		}
 	}
-	if len(builds) == 2 {
-		return cli.EmitDiff(a, *f.format, builds[0], builds[1])
+	if len(docs) == 2 {
+		return cli.EmitDiff(a, *f.format, docs[0], docs[1])
 	}
 	var b bytes.Buffer
 	var err error
@@ -108,16 +109,16 @@ func (f *flags) explain(a *cli.App, cmd *cobra.Command, args []string) error {
 	case record != nil:
 		cli.Table(&b, nil, rows(record))
 		b.WriteString("\n")
-		cli.WriteTraces(&b, builds[0])
-	case builds[0].Traces == nil:
-		err = builds[0].NoTraces()
+		cli.WriteTraces(&b, docs[0])
+	case docs[0].Traces == nil:
+		err = docs[0].NoTraces()
 	case *f.format == "json":
 		err = cli.WriteJSON(&b, struct {
 			File  string              `json:"file"`
 			Items []explain.ItemTrace `json:"items"`
-		}{builds[0].Name, builds[0].Traces})
+		}{docs[0].Name, docs[0].Traces})
 	default:
-		cli.WriteTraces(&b, builds[0])
+		cli.WriteTraces(&b, docs[0])
 	}
 	if err != nil {
 		return err
@@ -135,7 +136,7 @@ func isRecord(arg string) bool {
 }
 
 // readRecord reads the record of a build from the store, and its result if it is to be shown.
-func (f *flags) readRecord(a *cli.App, cmd *cobra.Command, id string) (r *anchor.BuildRecord, d *builtdoc.Doc, err error) {
+func (f *flags) readRecord(a *cli.App, cmd *cobra.Command, id string) (r *builds.Record, d *builtdoc.Doc, err error) {
 	err = records.With(a, cmd, func(app *anchor.App) error {
 		if r, err = app.BuildRecord(cmd.Context(), "", id); err == nil && !f.asRequest {
 			d, err = builtdoc.Recorded(r.ID, r.Detail.Result, r.Content)
@@ -155,7 +156,7 @@ func readBuilt(a *cli.App, path string) (*builtdoc.Doc, error) {
 }
 
 // printRequest prints the request of a build.
-func printRequest(a *cli.App, r *anchor.BuildRecord) error {
+func printRequest(a *cli.App, r *builds.Record) error {
 	switch {
 	case !r.Content:
 		return fmt.Errorf("build %s: %w: its request (records keep it with content: true under records)", r.ID, store.ErrNotFound)
@@ -166,7 +167,7 @@ func printRequest(a *cli.App, r *anchor.BuildRecord) error {
 }
 
 // rows are the figures of a record.
-func rows(r *anchor.BuildRecord) [][]string {
+func rows(r *builds.Record) [][]string {
 	list := [][]string{
 		{"build", r.ID}, {"question", cli.Dash(r.Query)}, {"ended", r.Time.UTC().Format(time.RFC3339Nano)}, {"user", cli.Dash(r.User)}, {"key", cli.Dash(r.Key)}, {"request id", cli.Dash(r.RequestID)},
 		{"cost", records.Cost(&r.Summary)}, {"pipeline", cli.Dash(r.Pipeline)}, {"conversation", cli.Dash(r.Conversation)},

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/anchor-host/anchor-host/anchor"
+	"github.com/anchor-host/anchor-host/anchor/agentrun"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/records"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
@@ -127,7 +127,7 @@ func (f *frameFlags) push(ctx context.Context, s *records.Session, summary strin
 	if err != nil {
 		return cli.Listing{}, err
 	}
-	pushed, err := run.Push(ctx, frame, anchor.PushOptions{
+	pushed, err := run.Push(ctx, frame, agentrun.PushOptions{
 		By: f.by, Step: f.step, Count: f.count, Limits: f.limits.change(s.Cmd, limits), GlobalSummary: f.summary,
 	})
 	if err != nil {

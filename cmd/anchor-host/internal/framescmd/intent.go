@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/anchor-host/anchor-host/anchor"
+	"github.com/anchor-host/anchor-host/anchor/agentrun"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/records"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
@@ -60,7 +60,7 @@ Any other order is refused.`,
 }
 
 // change does what the command line says with the request, and returns it.
-func (f *intentFlags) change(ctx context.Context, s *records.Session, run *anchor.Run, args []string) (*frames.Intent, error) {
+func (f *intentFlags) change(ctx context.Context, s *records.Session, run *agentrun.Run, args []string) (*frames.Intent, error) {
 	switch {
 	case len(args) > 0:
 		prompt, err := s.CLI.Text(args[0], "prompt")

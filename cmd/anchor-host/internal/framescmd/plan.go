@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/anchor-host/anchor-host/anchor"
+	"github.com/anchor-host/anchor-host/anchor/agentrun"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/records"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
@@ -61,7 +61,7 @@ A step has at most 16 KiB of text, and all steps together 1 MiB.`,
 }
 
 // showPlan lists the newest plan of a run, all of its plans, or what the window held.
-func showPlan(ctx context.Context, run *anchor.Run, id string, all, seen bool) (cli.Listing, error) {
+func showPlan(ctx context.Context, run *agentrun.Run, id string, all, seen bool) (cli.Listing, error) {
 	plans, err := run.Plans(ctx)
 	switch {
 	case err != nil:
@@ -80,7 +80,7 @@ func showPlan(ctx context.Context, run *anchor.Run, id string, all, seen bool) (
 }
 
 func step(a *cli.App) *cobra.Command {
-	var c anchor.StepChange
+	var c agentrun.StepChange
 	var status string
 	var read, wrote []string
 	cmd := &cobra.Command{

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/anchor-host/anchor-host/anchor"
+	"github.com/anchor-host/anchor-host/anchor/agentrun"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/records"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
@@ -47,7 +47,7 @@ begins to progress ("step"). The frames themselves stay in the log of the run.`,
 }
 
 // diff compares two snapshots.
-func diff(ctx context.Context, s *records.Session, run *anchor.Run, numbered []string) (cli.Listing, error) {
+func diff(ctx context.Context, s *records.Session, run *agentrun.Run, numbered []string) (cli.Listing, error) {
 	var pair [2]*frames.Snapshot
 	for i, text := range numbered {
 		number, err := strconv.ParseUint(text, 10, 63)

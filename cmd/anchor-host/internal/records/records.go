@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/anchor-host/anchor-host/anchor"
+	"github.com/anchor-host/anchor-host/anchor/agentrun"
+	"github.com/anchor-host/anchor-host/anchor/builds"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 )
 
@@ -83,7 +85,7 @@ func RunFlag(cmd *cobra.Command) {
 func (s *Session) RunID() string { return s.Cmd.Flag("run").Value.String() }
 
 // AgentRun returns the run that the flag of [RunFlag] names.
-func (s *Session) AgentRun(ctx context.Context) (*anchor.Run, error) {
+func (s *Session) AgentRun(ctx context.Context) (*agentrun.Run, error) {
 	return s.Run(ctx, "", s.RunID())
 }
 
@@ -147,7 +149,7 @@ func Streams(name, count string, list []anchor.Stream) cli.Listing {
 }
 
 // Cost is what models cost for a build.
-func Cost(b *anchor.BuildSummary) string {
+func Cost(b *builds.Summary) string {
 	switch {
 	case b.Unpriced:
 		return "no price"
@@ -158,7 +160,7 @@ func Cost(b *anchor.BuildSummary) string {
 }
 
 // Outcome says how a build ended, and why.
-func Outcome(b *anchor.BuildSummary) string {
+func Outcome(b *builds.Summary) string {
 	switch {
 	case len(b.Skipped) > 0:
 		return string(b.Outcome) + ": skipped " + cli.OneCell(strings.Join(b.Skipped, ", "))

@@ -12,6 +12,7 @@ import (
 	"github.com/anchor-host/anchor-host/anchor"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/pipeline/explain"
 )
 
 // errDiffers is the error of a replay that is not the recorded build.
@@ -19,8 +20,8 @@ var errDiffers = errors.New("the replay differs from the recorded build")
 
 // report is the outcome of a replay.
 type report struct {
-	Same        bool                `json:"same"`
-	Differences []anchor.Difference `json:"differences"`
+	Same        bool                 `json:"same"`
+	Differences []explain.Difference `json:"differences"`
 	// Asked is what the build asked for and the recording does not have.
 	Asked []string `json:"not_in_the_recording"`
 	Notes []string `json:"notes"`
@@ -95,7 +96,7 @@ func replay(a *cli.App, cmd *cobra.Command, dir string) (_ *report, err error) {
 			err = closed
 		}
 	}()
-	out := &report{Differences: []anchor.Difference{}, Asked: []string{}, Notes: append([]string{}, recording.Notes()...)}
+	out := &report{Differences: []explain.Difference{}, Asked: []string{}, Notes: append([]string{}, recording.Notes()...)}
 	differences, asked, err := app.Replay(cmd.Context(), recording)
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/anchor"
+	"github.com/anchor-host/anchor-host/anchor/builds"
 	"github.com/anchor-host/anchor-host/internal/ledger"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/server"
@@ -29,7 +30,7 @@ func mountConsole(s *server.Server, o *server.Options, app *anchor.App, t *telem
 				In: totals.In, Out: totals.Out, Common: totals.Common, New: totals.New, CostUSD: totals.CostUSD,
 			}
 		},
-		Rebuild: func(ctx context.Context, p server.Principal, tenant string, r *anchor.BuildRecord, id string) error {
+		Rebuild: func(ctx context.Context, p server.Principal, tenant string, r *builds.Record, id string) error {
 			return rebuild(ctx, o.Admission, app, p, tenant, r, id)
 		},
 	}
@@ -77,7 +78,7 @@ func limitsOf(l *quota.Limits) (out []console.Limit) {
 }
 
 // rebuild builds the request of a record again, within the quotas of who asks for it.
-func rebuild(ctx context.Context, a server.Admission, app *anchor.App, p server.Principal, tenant string, r *anchor.BuildRecord, id string) error {
+func rebuild(ctx context.Context, a server.Admission, app *anchor.App, p server.Principal, tenant string, r *builds.Record, id string) error {
 	cost := server.Cost{Action: "build", Scope: server.ScopeBuild, Bytes: int64(len(r.Detail.Request))}
 	if err := a.Enter(p, cost); err != nil {
 		return err

@@ -5,7 +5,7 @@
 // the ranking in the window. The difference between two neighbouring stages is the gain or
 // loss of a step. The last difference is the loss by the budget.
 //
-//	run, err := eval.Evaluate(ctx, assembly, set, eval.Options{Metrics: metrics})
+//	run, err := eval.Evaluate(ctx, p, set, eval.Options{Metrics: metrics})
 //	report := eval.NewReport(run, "anchor.yaml")
 //
 // The pipeline must have been made with the callback of [Callback].

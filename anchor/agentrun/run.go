@@ -14,9 +14,10 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/agent"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
+	"github.com/anchor-host/anchor-host/store"
 )
 
-// Run is an agent run of a tenant in the store. It has the state of [App.Assemble], frames that
+// Run is an agent run of a tenant in the store. It has the state of an assembly, frames that
 // record what the agent did, an intent, plans, and snapshots of its window. It is safe for
 // concurrent use.
 type Run struct {
@@ -25,11 +26,11 @@ type Run struct {
 	locks     *Locks
 }
 
-// New returns a run of the store. tokenizer makes what counts the tokens of frames; it is only called
+// New returns a run of a tenant in a store. tokenizer makes what counts the tokens of frames; it is only called
 // for a count. locks are those of all runs of the process. Both may be nil for a run that nothing is
 // pushed to.
-func New(run agentstore.Run, tokenizer func() (pipeline.Tokenizer, error), locks *Locks) *Run {
-	return &Run{run, tokenizer, locks}
+func New(s store.Store, tenant, id string, tokenizer func() (pipeline.Tokenizer, error), locks *Locks) *Run {
+	return &Run{agentstore.Run{Store: s, Tenant: tenant, ID: id}, tokenizer, locks}
 }
 
 // PushOptions are the options of [Run.Push].
