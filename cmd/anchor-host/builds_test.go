@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/anchor-host/anchor-host/anchor/builds"
 )
 
 // Records of builds are listed, shown, drawn, compared and removed. Without content no output has a
@@ -57,7 +59,7 @@ func TestBuildsCommands(t *testing.T) {
 				{[]string{"remove", "none"}, codeNotFound, "none of these IDs"},
 				{[]string{"list", "--tenant", "other", "-o", "json"}, codeOK, `"builds": []`},
 			} {
-				code, stdout, stderr := run(t, "", builds(tt.args)...)
+				code, stdout, stderr := run(t, "", buildsLine(tt.args)...)
 				if code != tt.code || !strings.Contains(stdout+stderr, tt.want) {
 					t.Errorf("%q: code %d, want %d and %q: %s%s", tt.args, code, tt.code, tt.want, stdout, stderr)
 				}
@@ -89,8 +91,8 @@ func TestBuildsCommands(t *testing.T) {
 	}
 }
 
-// builds is a command line under builds, or that of explain.
-func builds(args []string) []string {
+// buildsLine is a command line under builds, or that of explain.
+func buildsLine(args []string) []string {
 	if args[0] == "explain" {
 		return args
 	}
