@@ -149,18 +149,3 @@ func BenchmarkChanges(b *testing.B) {
 		})
 	}
 }
-
-// What does a guest pay to decode a document with texts and metadata?
-func BenchmarkDecodeItems(b *testing.B) {
-	doc, err := AppendItemsRequest(nil, ItemRows(benchItems(1000)), AllColumns, nil)
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.ReportAllocs()
-	b.SetBytes(int64(len(doc)))
-	for b.Loop() {
-		if _, err := DecodeItemsRequest(doc); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

@@ -159,7 +159,7 @@ func (r answerReader) query(q *Query) {
 		case 0:
 			q.Text = r.Text()
 		case 1:
-			q.Embedding = r.Numbers()
+			q.Embedding = strictjson.List(r.Reader, func(f *float32) { *f = float32(r.Float()) })
 		case 2:
 			q.Metadata = r.Metadata()
 		case 3:

@@ -1,7 +1,6 @@
 package strictjson
 
 import (
-	"math"
 	"strconv"
 
 	"github.com/anchor-host/anchor-host/abi/internal/jsontext"
@@ -47,11 +46,6 @@ func NewMeter(n, rows int, h Host) Meter {
 	size := int64(n)
 	most := unfoldFactor*size + min(unfoldFloor, smallFactor*size) + unfoldRow*int64(rows)
 	return Meter{size: size, most: most, left: most, free: takeSize, work: keyFactor*size + unfoldFloor, host: h}
-}
-
-// Unbounded returns the meter of a document that may take any memory.
-func Unbounded() Meter {
-	return Meter{left: math.MaxInt64, free: math.MaxInt64, work: math.MaxInt64}
 }
 
 // Charge accounts for n bytes before they are allocated.

@@ -1,6 +1,6 @@
-// Package strictjson reads the JSON of the contract: what guests answer with, and in guests what hosts
-// ask. A document is checked as a whole before any of it is decoded: its form, its encoding, repeated
-// names. Then a [Reader] decodes it and asks a [Meter] before it allocates memory.
+// Package strictjson reads the JSON that guests answer with. A document is checked as a whole
+// before any of it is decoded: its form, its encoding, repeated names. Then a [Reader] decodes
+// it and asks a [Meter] before it allocates memory.
 package strictjson
 
 import (
@@ -183,9 +183,7 @@ func digits[T any](r *Reader, want string, parse func(string) (T, error)) (v T) 
 		r.Is('0', want)
 		return v
 	}
-	from := r.at
-	r.at, _ = jsontext.NumberEnd(r.b, from)
-	s := inplace.String(r.b[from:r.at])
+	s := r.scalar()
 	v, err := parse(s)
 	if err != nil {
 		if len(s) > jsontext.LongestQuote {
@@ -212,20 +210,6 @@ func (r *Reader) Integer() int { return digits(r, "an integer", strconv.Atoi) }
 // Float reads a number.
 func (r *Reader) Float() float64 {
 	return digits(r, "a number", func(s string) (float64, error) { return strconv.ParseFloat(s, 64) })
-}
-
-// Numbers reads a list of numbers.
-func (r *Reader) Numbers() []float32 {
-	return List(r, func(f *float32) {
-		c := r.Next()
-		end, _ := jsontext.NumberEnd(r.b, r.at) // of a number, since the document was checked
-		number, err := single(inplace.String(r.b[r.at:end]))
-		if c == '"' || c > '9' || err != nil {
-			*f = digits(r, "a number within float32", single)
-			return
-		}
-		*f, r.at = number, end
-	})
 }
 
 // Bool reads true or false.

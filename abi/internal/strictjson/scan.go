@@ -106,9 +106,6 @@ func (s *scan) begin(at int) (opened bool, next int, err error) {
 		next, _, err = s.text(at)
 	case c == '-' || c >= '0' && c <= '9':
 		next, err = s.number(at)
-		for err == nil && s.another(next) { // vectors are long
-			next, err = s.number(next + 1)
-		}
 	default:
 		next, err = s.literal(at)
 	}
@@ -306,20 +303,6 @@ func (s *scan) number(at int) (int, error) {
 		return 0, s.unexpected(end, "a digit")
 	}
 	return end, nil
-}
-
-// another counts an element of a list of numbers, if the comma at index at is followed by one.
-func (s *scan) another(at int) bool {
-	if at+1 >= len(s.b) || s.b[at] != ',' || s.b[at+1] < '0' && s.b[at+1] != '-' || s.b[at+1] > '9' || len(s.open) == 0 || s.seen%lookAfter == lookAfter-1 {
-		return false
-	}
-	c := &s.open[len(s.open)-1]
-	if c.end != ']' {
-		return false
-	}
-	s.seen++
-	s.counts[c.count]++
-	return true
 }
 
 func (s *scan) literal(at int) (int, error) {
