@@ -25,7 +25,7 @@ TOOLEXEC := -toolexec 'env GOGC=off GOMEMLIMIT=1GiB'
 export Q
 
 # All that the command is made of, with the files that it embeds.
-COMMAND_FILES := $(shell find abi anchor cmd host internal pipeline plugins/starter registry sdk server store telemetry tokens -type f ! -name '*_test.go' ! -path '*/testdata/*' ! -path '*/node_modules/*' ! -path '*/target/*' ! -path '* *' 2>/dev/null) go.mod go.sum
+COMMAND_FILES := $(shell find abi anchor cmd host internal pipeline plugins/starter registry sdk server store telemetry tokens usage -type f ! -name '*_test.go' ! -path '*/testdata/*' ! -path '*/node_modules/*' ! -path '*/target/*' ! -path '* *' 2>/dev/null) go.mod go.sum
 SDK_FILES    := $(shell find abi sdk plugins/examples/internal -name '*.go' ! -name '*_test.go' 2>/dev/null) go.mod go.sum
 PLUGINS      := $(patsubst plugins/examples/%/main.go,%,$(wildcard plugins/examples/*/main.go))
 PLUGIN_WASM  := $(PLUGINS:%=build/plugins/%/plugin.wasm)

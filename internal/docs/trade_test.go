@@ -41,7 +41,7 @@ func TestWordsOfTheTrade(t *testing.T) {
 			checkWords(t, name, i+1, line)
 		}
 	}
-	for _, area := range []string{"abi", "anchor", "cmd", "host", "internal", "pipeline", "registry", "server", "store", "telemetry", "tokens"} {
+	for _, area := range []string{"abi", "anchor", "cmd", "host", "internal", "pipeline", "registry", "server", "store", "telemetry", "tokens", "usage"} {
 		err := filepath.WalkDir(filepath.Join(root, area), func(path string, e fs.DirEntry, err error) error {
 			if err != nil || e.IsDir() && (e.Name() == "testdata" || e.Name() == "templates") {
 				return orSkip(err)

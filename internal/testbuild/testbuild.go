@@ -30,10 +30,10 @@ import (
 
 // Sources of what is built, as paths in the checkout.
 var (
-	hostSources    = []string{"go.mod", "go.sum", "abi", "host", "internal", "store", "tokens"}
+	hostSources    = []string{"go.mod", "go.sum", "abi", "host", "internal", "store", "tokens", "usage"}
 	guestSources   = []string{"go.mod", "go.sum", "abi", "sdk/pdk-go", "pipeline/retrieve/words", "pipeline/retrieve/analysis"}
 	commandSources = []string{
-		"go.mod", "go.sum", "abi", "anchor", "cmd", "host", "internal", "pipeline", "plugins/starter", "registry", "sdk", "server", "store", "telemetry", "tokens",
+		"go.mod", "go.sum", "abi", "anchor", "cmd", "host", "internal", "pipeline", "plugins/starter", "registry", "sdk", "server", "store", "telemetry", "tokens", "usage",
 	}
 )
 

@@ -11,7 +11,7 @@ import (
 )
 
 // areas are the folders that the table lists first, in this order.
-var areas = []string{"host", "pipeline", "abi", "cmd", "internal", "store", "tokens", "sdk"}
+var areas = []string{"host", "pipeline", "abi", "cmd", "internal", "store", "tokens", "usage", "sdk"}
 
 // report is the output of a run.
 type report struct {

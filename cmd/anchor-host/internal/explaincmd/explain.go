@@ -5,12 +5,14 @@ package explaincmd
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"github.com/anchor-host/anchor-host/anchor"
@@ -126,13 +128,14 @@ func (f *flags) explain(a *cli.App, cmd *cobra.Command, args []string) error {
 	return a.EmitText(&b)
 }
 
-// isRecord reports whether an argument is the ID of a record, and no file.
+// isRecord reports whether an argument is the ID of a record: a program may have given it any. It looks like
+// no path, and no file has its name.
 func isRecord(arg string) bool {
-	if len(arg) != 36 || uuid.Validate(arg) != nil {
+	if arg == "-" || strings.ContainsAny(arg, "./\\") {
 		return false
 	}
 	_, err := os.Stat(arg)
-	return err != nil
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // readRecord reads the record of a build from the store, and its result if it is to be shown.
