@@ -65,7 +65,9 @@ func (p *Plugin) do(ctx context.Context, c call, r *guest.Receipt, use func(*gue
 	if err != nil {
 		timed.Stop(nil)
 		how.failed = p.setup.failed(c, nil, err)
-		how.outcome = outcome(nil, how.failed)
+		if _, ofPool := c.from.(*lending); ofPool { // what a session refuses says nothing about the plugin
+			how.outcome = outcome(nil, how.failed)
+		}
 		return how.failed
 	}
 	defer func() {

@@ -137,9 +137,10 @@ type Limits struct {
 	MinInstances int
 	// BreakAfter is how many calls for a tenant must fail in a row before the plugin is paused for
 	// that tenant. The failures that count are timeout, fuel, memory unless the request alone
-	// takes an eighth of it, trap, exit, an output that is invalid or too large, and a failed init. The first rest takes a second. Each failure right after a rest
-	// begins another of twice the length, up to BreakMost. During a pause calls fail with the
-	// reason circuit_open. Unlimited: the plugin is never paused.
+	// takes an eighth of it, trap, exit, an output that is invalid or too large, and a failed
+	// init. The first pause takes a second. A failure right after a pause begins another of twice
+	// the length, up to BreakMost. During a pause calls fail with the reason circuit_open.
+	// Unlimited: the plugin is never paused.
 	BreakAfter int
 	// BreakMost is the longest pause.
 	BreakMost time.Duration

@@ -234,3 +234,16 @@ func TestSessionCountsInFull(t *testing.T) {
 		t.Errorf("a session of an index of %d MiB counts for %d KiB", indexSize>>20, (memory-before)>>10)
 	}
 }
+
+// The calls that a session refuses, since it has ended, do not pause the plugin for others.
+func TestEndedSessionDoesNotPauseThePlugin(t *testing.T) {
+	p := load(t, newHost(t, host.Config{}), "extism-rules", host.PluginConfig{Limits: host.Limits{BreakAfter: 3}})
+	s := session(t, t.Context(), p)
+	for range 6 {
+		_, err := s.Call(t.Context(), "message_then_trap", nil)
+		checkReason(t, err, abi.ReasonTrap)
+	}
+	if st := p.Stats(); st.Circuit != host.CircuitClosed || st.Failures != 1 {
+		t.Errorf("after one trap and five calls of an ended session: circuit %v, %d failures, want closed and 1", st.Circuit, st.Failures)
+	}
+}

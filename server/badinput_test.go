@@ -154,7 +154,7 @@ func TestBadInput(t *testing.T) {
 	}
 	before := runtime.NumGoroutine()
 	peak := l.watchMemory()
-	var checking sync.Mutex // the checker is for one goroutine
+	var checking sync.Mutex          // the checker is for one goroutine
 	limit := make(chan struct{}, 96) // many of them wait for the time limits of the service
 	var all sync.WaitGroup
 	sent := 0

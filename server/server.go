@@ -161,7 +161,7 @@ func New(app *anchor.App, o Options) (*Server, error) {
 	}
 	o.complete()
 	if o.MaxBodies/2 < o.MaxBody {
-		return nil, fmt.Errorf("server: max_bodies %d: want at least max_body twice, which is %d, because one tenant has half of it", o.MaxBodies, o.MaxBody)
+		return nil, fmt.Errorf("server: max_bodies %d: want at least %d, twice max_body, because one tenant has half of it", o.MaxBodies, 2*o.MaxBody)
 	}
 	s := &Server{
 		app: app, o: o, log: o.Logger, hurry: make(chan struct{}), paceTime: paceTime,

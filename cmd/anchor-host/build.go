@@ -75,7 +75,7 @@ of "plugin test". --set sets what has no flag. docs/operate.md has more of each.
 	flags.StringVar(&f.previous, "previous", "", "report how much of an earlier prompt a prompt cache can reuse; the file holds the result or the output of that build")
 	flags.StringSliceVar(&f.only, "only-steps", nil, "run only the steps with these names")
 	flags.StringSliceVar(&f.skip, "skip-steps", nil, "leave out the steps with these names")
-	flags.StringVar(&f.record, "record", "", "save each call of a plugin as a case of plugin test, as a file in this folder")
+	flags.StringVar(&f.record, "record", "", "save the build for replay, and each call of a plugin as a case of plugin test, in this folder")
 	flags.BoolVar(&f.strict, "strict", false, "exit with 8 when the window lacks something: a step was skipped, results were cut, a part of a turn was left out, a collection is missing, a service gave no answer")
 	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
 		if f.request != "" {

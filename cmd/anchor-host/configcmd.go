@@ -17,7 +17,7 @@ import (
 func (a *app) configCommand() *cobra.Command {
 	cmd := cli.Group(&cobra.Command{
 		Use:   "config",
-		Short: "Check, show, describe and rewrite the configuration",
+		Short: "Check, show and rewrite the configuration",
 		Long: `Check, show and describe anchor.yaml. Every key is described by
 "anchor-host config schema".`,
 		Example: `  anchor-host config validate

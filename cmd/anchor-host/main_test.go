@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-
 )
 
 // patience is how long a test waits for what must happen at once, on a machine that is busy.

@@ -3,6 +3,7 @@ package appendjson
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"math"
 	"testing"
 	"time"
@@ -20,9 +21,19 @@ type document struct {
 	Bytes   []byte          `json:"bytes"`
 	Raw     json.RawMessage `json:"raw"`
 	Any     map[string]any  `json:"any,omitempty"`
+	Exact   json.Number     `json:"exact"`
+	Span    time.Duration   `json:"span"`
+	Array   [3]byte         `json:"array"`
+	Error   error           `json:"error"`
+	Method  receiver        `json:"method"`
 	Inner   *document       `json:"inner,omitempty"`
 	private int
 }
+
+// receiver has a method that is called where its address can be had.
+type receiver struct{ Plain int }
+
+func (*receiver) MarshalJSON() ([]byte, error) { return []byte(`"by its method"`), nil }
 
 // A value is written as encoding/json writes it, or refused as encoding/json refuses it.
 func FuzzAppend(f *testing.F) {
@@ -34,9 +45,10 @@ func FuzzAppend(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string, x float64, raw []byte) {
 		text = string(bytes.ToValidUTF8([]byte(text), nil)) // encoding/json writes other text with escapes
-		doc := document{Text: text, Number: x, Bytes: []byte(text), Raw: bytes.ToValidUTF8(raw, nil), Inner: &document{List: []string{text}, private: 1, Raw: []byte("1")}}
+		doc := document{Text: text, Number: x, Bytes: []byte(text), Raw: bytes.ToValidUTF8(raw, nil), Span: time.Second, Array: [3]byte{1, 2, 3}, Error: errors.New("e"), Inner: &document{List: []string{text}, private: 1, Raw: []byte("1")}}
 		if json.Unmarshal(raw, &doc.Any) == nil && doc.Any != nil {
-			doc.Any[text], doc.Any["list"] = x, []any(nil)
+			doc.Any[text], doc.Any["list"], doc.Any["exact"] = x, []any(nil), json.Number("12345678901234567890.50")
+			doc.Any["span"], doc.Any["array"], doc.Any["error"], doc.Any["method"] = time.Second, [2]byte{1}, errors.New("e"), receiver{}
 		}
 		var want bytes.Buffer
 		enc := json.NewEncoder(&want)
@@ -50,6 +62,16 @@ func FuzzAppend(f *testing.F) {
 			t.Fatalf("%s, want %s", got, &want)
 		}
 	})
+}
+
+// A json.Number is a number, wherever it stands, and a text that is none is refused.
+func TestNumbers(t *testing.T) {
+	for _, v := range []any{json.Number("1.50"), json.Number(""), map[string]any{"n": json.Number("9007199254740993")}, []any{json.Number("-0e7")}, json.Number("1;"), json.Number(`"1"`)} {
+		want, err := json.Marshal(v)
+		if got, failed := Append(nil, v); (err != nil) != (failed != nil) || err == nil && string(got) != string(want) {
+			t.Errorf("%v: %s, %v, want %s, %v", v, got, failed, want, err)
+		}
+	}
 }
 
 // A value that contains itself is an error, and one that is deep is not.

@@ -234,7 +234,7 @@ func chosen(all []pipeline.StepConfig, o *Overrides, p *plugins) ([]pipeline.Ste
 		if (o.Only == nil || only[s.Name]) && !skip[s.Name] {
 			list = append(list, s)
 		} else if p.mustRun(s.Name) {
-			return nil, fmt.Errorf("%w: only, skip: step %q must answer, so no build may leave it out (set must: false to allow it)", config.ErrInvalid, s.Name)
+			return nil, fmt.Errorf("%w: step %q has must: true, so no build may leave it out (set must: false to allow it)", config.ErrInvalid, s.Name)
 		}
 	}
 	return list, nil

@@ -111,7 +111,7 @@ func (k *checker) service() {
 		k.find("server.tls.client_ca", "certificates of clients need one of the server (set cert and key)")
 	}
 	if with := s.WithDefaults(); with.MaxBodies/2 < with.MaxBody {
-		k.find("server.max_bodies", "want at least max_body twice, which is %s, because one tenant has half of it", with.MaxBody)
+		k.find("server.max_bodies", "want at least %s, twice max_body, because one tenant has half of it", 2*with.MaxBody)
 	}
 	if s.DrainDelay < 0 && time.Duration(s.DrainDelay) != time.Duration(boundWords["none"]) {
 		k.find("server.drain_delay", "want a time span, or none")

@@ -31,9 +31,11 @@ const (
 	Other = "other"
 )
 
-// What requests cost: see package usage.
+// Row and Line are what requests cost: see package usage.
 type (
-	Row  = usage.Cost
+	// Row is what one user of one key spent.
+	Row = usage.Cost
+	// Line is what of it went to one model.
 	Line = usage.CostLine
 )
 

@@ -27,11 +27,14 @@ type Limit struct {
 	Unit string
 }
 
-// What is used, how much, and both: see package usage.
+// What is used, how much, and both.
 type (
-	Use    = usage.Use
+	// Use is a [usage.Use].
+	Use = usage.Use
+	// Amount is a [usage.Amount].
 	Amount = usage.Amount
-	Line   = usage.Line
+	// Line is a [usage.Line].
+	Line = usage.Line
 )
 
 // NameOf returns the name under which an embedder is counted: that of the configuration, which one of

@@ -132,7 +132,7 @@ func levelName(l slog.Level) string {
 	return "error"
 }
 
-// logLevel returns the result of lowestLevel to the guest.
+// logLevel returns the result of LowestLevel to the guest.
 func logLevel(c *Call, s []uint64) { s[0] = LowestLevel(c, c.Instance.Env.Log) }
 
 // LowestLevel is the lowest level that the logger records: 0 trace to 4 error, 2^31-1 if it

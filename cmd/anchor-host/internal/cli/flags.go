@@ -37,7 +37,7 @@ func Exactly(names ...string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		switch n, want := len(args), strings.Join(names, " "); {
 		case n < len(names):
-			return fmt.Errorf("no %s (want %s)", names[n], want)
+			return fmt.Errorf("missing argument %s (want %s)", names[n], want)
 		case n > len(names):
 			return fmt.Errorf("unexpected argument %q (want %s)", args[len(names)], want)
 		}

@@ -50,7 +50,7 @@ func overrideSet(cmd *cobra.Command, loaded *config.Loaded) error {
 			for i, o := range config.Overrides {
 				paths[i] = o.Path
 			}
-			return Usagef(cmd, "flag --set: %.100q is no key with one value%s", key, strict.Hint(key, paths))
+			return Usagef(cmd, "flag --set: unknown key %.100q, or one that holds a list or a map%s", key, strict.Hint(key, paths))
 		case key == "counting.tokenizer" && cmd.Flags().Changed("model") && !strings.HasPrefix(value, "file:"):
 			return Usagef(cmd, "--model and %s exclude each other (only file:PATH, the tokenizer.json of the model, may stand beside it)", key)
 		}

@@ -131,7 +131,7 @@ func (f *flags) explain(a *cli.App, cmd *cobra.Command, args []string) error {
 // isRecord reports whether an argument is the ID of a record: a program may have given it any. It looks like
 // no path, and no file has its name.
 func isRecord(arg string) bool {
-	if arg == "-" || strings.ContainsAny(arg, "./\\") {
+	if arg == "-" || strings.ContainsAny(arg, `/\`) || strings.HasSuffix(arg, ".json") {
 		return false
 	}
 	_, err := os.Stat(arg)

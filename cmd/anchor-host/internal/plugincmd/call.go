@@ -98,7 +98,7 @@ func callArgs(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if s, serr := spec.ReadFile(file); serr == nil {
-		return fmt.Errorf("no FUNCTION%s", cmp.Or(strict.Hint("", functions(s)), " ("+file+" exports none that can be called)"))
+		return fmt.Errorf("missing argument FUNCTION%s", cmp.Or(strict.Hint("", functions(s)), " ("+file+" exports none that can be called)"))
 	}
 	return err
 }

@@ -57,7 +57,7 @@ func TestPluginCall(t *testing.T) {
 		{"WASI", []string{module("foreign-command"), "_start", "--wasi"}, cli.CodeOK, "", "hello"},
 		{"no such function", []string{module("keep-first"), "anchor_filtre"}, cli.CodeInvalid, "", "function \"anchor_filtre\": no such export (did you mean \"anchor_filter\"?)\n"},
 		{"other function", []string{module("keep-first"), "run"}, cli.CodeInvalid, "", "function \"run\": no such export (want one of anchor_filter)\n"},
-		{"no function", []string{module("keep-first")}, cli.CodeUsage, "", "anchor-host: no FUNCTION (want one of anchor_filter) (see: anchor-host plugin call --help)\n"},
+		{"no function", []string{module("keep-first")}, cli.CodeUsage, "", "anchor-host: missing argument FUNCTION (want one of anchor_filter) (see: anchor-host plugin call --help)\n"},
 		{"too many arguments", []string{module("keep-first"), "f", "g"}, cli.CodeUsage, "", "anchor-host: unexpected argument \"g\" (want FILE|FOLDER FUNCTION) (see: anchor-host plugin call --help)\n"},
 		{"no input", []string{module("keep-first"), "anchor_filter", "--input-file", "none"}, cli.CodeNotFound, "", "anchor-host: flag --input-file: open none: "},
 		{"no such file", []string{"none.wasm", "f"}, cli.CodeNotFound, "", "anchor-host: "},

@@ -66,7 +66,7 @@ func TestPluginNewErrors(t *testing.T) {
 		code int
 		want string
 	}{
-		{"no name", nil, cli.CodeUsage, "no NAME (want NAME) (see: anchor-host plugin new --help)"},
+		{"no name", nil, cli.CodeUsage, "missing argument NAME (want NAME) (see: anchor-host plugin new --help)"},
 		{"name", []string{"Best"}, cli.CodeUsage, `"Best": not a plugin name (want lower-case letters, digits and single hyphens, a letter first, at most 64) (see: anchor-host plugin new --help)`},
 		{"language", []string{"best", "--lang", "ruts"}, cli.CodeUsage, `language "ruts": unknown language (did you mean "rust"?)`},
 		{"kind", []string{"best", "--kind", "sort"}, cli.CodeUsage, `kind "sort": no such kind in Go`},
