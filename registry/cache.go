@@ -57,6 +57,9 @@ func OpenCache(dir string) (*Cache, error) {
 	return &Cache{dir: dir}, nil
 }
 
+// Dir returns the folder of the cache, which other tools read as an OCI image layout.
+func (c *Cache) Dir() string { return c.dir }
+
 // blobPath returns the file of a digest, which the caller has checked.
 func (c *Cache) blobPath(digest string) string {
 	return filepath.Join(c.dir, "blobs", "sha256", digest[len("sha256:"):])

@@ -2,6 +2,7 @@ package docs_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -55,7 +56,7 @@ var snippetLanguages = map[string]snippetLanguage{
 		head: "const anchor = @import(\"anchor/anchor.zig\");\nconst a = \"https://a.example\";\nconst b = a;\ncomptime { anchor.plugin(.{ .filter = keep }); }\n",
 		tail: "fn keep(_: *const anchor.Request, _: *anchor.Changes) anchor.Error!void {{CALLS} }\n",
 		call: " try f%d();", frame: "fn f%d() anchor.Error!void {\n%s\n}\n",
-		spans: map[string]string{"`return anchor.fail(\"…\")` fails": `return anchor.fail("…");`, "`pub const panic = anchor.panic;` writes": "pub const panic = anchor.panic;"},
+		spans: map[string]string{"`anchor.fail(\"why\")`": `return anchor.fail("why");`, "`pub const panic = anchor.panic;` writes": "pub const panic = anchor.panic;"},
 	},
 	"ts": {
 		file: "plugin.ts", programs: []string{"asc"}, whole: "import {", top: "export ",
@@ -64,7 +65,7 @@ var snippetLanguages = map[string]snippetLanguage{
 			"export function anchor_filter(): i32 { return inJSON(filter); }\nexport function anchor_batch_filter(at: usize, n: u32): i32 { return inBatch(filter, at, n); }\n",
 		tail: "function filter(request: Request, changes: Changes): i32 {{CALLS} return DONE; }\n",
 		call: " f%d();", frame: "function f%d(): i32 {\n%s\nreturn DONE; }\n",
-		spans: map[string]string{"`fail(\"…\")` fails": `return fail("…");`},
+		spans: map[string]string{"`fail(\"why\")`": `return fail("why");`},
 	},
 	"js": {
 		file: "plugin.js", programs: []string{"wasm-merge"}, whole: "export function",
@@ -82,7 +83,12 @@ var discarded = regexp.MustCompile(`(?m)^const ([a-z]+) =`)
 func TestSnippetsCompile(t *testing.T) {
 	needPages(t)
 	guide, err := os.ReadFile(filepath.Join(root, "docs", "authoring.md"))
-	if err != nil {
+	pages, missing := filepath.Glob(filepath.Join(root, "docs", "languages", "*.md"))
+	for _, page := range pages {
+		text, failed := os.ReadFile(page)
+		guide, err = append(guide, text...), errors.Join(err, failed)
+	}
+	if err := errors.Join(err, missing); err != nil {
 		t.Fatal(err)
 	}
 	blocks := codeBlocks(t)
@@ -109,7 +115,7 @@ func TestSnippetsCompile(t *testing.T) {
 			}
 			for span, code := range l.spans {
 				if !strings.Contains(string(guide), span) {
-					t.Errorf("docs/authoring.md lacks %s, which this test compiles", span)
+					t.Errorf("docs/authoring.md and docs/languages lack %s, which this test compiles", span)
 				}
 				add(code)
 			}
