@@ -150,7 +150,7 @@ func TestServeRefusals(t *testing.T) {
 		"serve -c bad.yaml":           {codeInvalid, "bad.yaml:1:18: server.listen: want a host and a port"},
 		"serve -c tls.yaml":           {codeInvalid, "a certificate needs its key"},
 		"serve -c missing.yaml":       {codeNotFound, "none.pem"},
-		"serve -c small.yaml":         {codeInvalid, "want at least max_body"},
+		"serve -c small.yaml":         {codeInvalid, "want at least 4MiB, twice max_body"},
 		"serve --log-format xml":      {codeUsage, "want text or json"},
 		"serve -c nowhere.yaml":       {codeNotFound, "anchor-host init"},
 	} {

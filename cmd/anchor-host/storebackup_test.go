@@ -77,7 +77,7 @@ func TestMistakesWithBackups(t *testing.T) {
 		code int
 		says string
 	}{
-		{[]string{"backup"}, codeUsage, "no FILE"},
+		{[]string{"backup"}, codeUsage, "missing argument FILE"},
 		{[]string{"backup", "a", "b"}, codeUsage, "unexpected argument"},
 		{[]string{"backup", "a", "-o", "xml"}, codeUsage, "xml"},
 		{[]string{"backup", "a"}, codeNotFound, "none.db"},
