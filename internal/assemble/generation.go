@@ -116,8 +116,9 @@ func Open(l *config.Loaded, o Options) (*Generation, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	if o.OnDamaged == nil {
+		logger := o.Logger // and not o, which has the generation before
 		o.OnDamaged = func(_, id string, err error) {
-			o.Logger.Warn("fact is damaged and left out", "id", id, "error", err)
+			logger.Warn("fact is damaged and left out", "id", id, "error", err)
 		}
 	}
 	g := &Generation{
