@@ -28,9 +28,9 @@ func TestIndex(t *testing.T) {
 			push("keep-first", "description: Keeps what comes first.\nlicense: MIT\n")
 			push("keep-old", "deprecated: use keep-first\n")
 			repositories := []string{"oci://" + s.host + "/acme/keep-old", "oci://" + s.host + "/acme/keep-first"}
-			w.ok(append([]string{"plugin", "index", "build", "--file", "index.json"}, repositories...)...)
+			w.ok(append([]string{"plugin", "index", "--file", "index.json"}, repositories...)...)
 			first := w.read("index.json")
-			w.ok("plugin", "index", "build", "--file", "index.json", repositories[1], repositories[0])
+			w.ok("plugin", "index", "--file", "index.json", repositories[1], repositories[0])
 			if w.read("index.json") != first {
 				t.Errorf("another order gives another file:\n%s\n%s", first, w.read("index.json"))
 			}
@@ -72,8 +72,8 @@ func TestIndex(t *testing.T) {
 			w.ok("plugin", "install", find("first", "--offline")[0].Reference)
 			w.locked("1.10.0")
 			w.refused(3, "plugin search keep-first", "plugin", "install", "keep-first")
-			w.refused(3, "name it once", "plugin", "index", "build", repositories[1], repositories[1]+":1.0.0")
-			w.refused(6, "check repository and version", "plugin", "index", "build", "oci://"+s.host+"/acme/none")
+			w.refused(3, "name it once", "plugin", "index", repositories[1], repositories[1]+":1.0.0")
+			w.refused(6, "check repository and version", "plugin", "index", "oci://"+s.host+"/acme/none")
 		})
 	}
 }
