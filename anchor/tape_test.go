@@ -129,8 +129,8 @@ func TestReplayOfFailures(t *testing.T) {
 
 // Hostile recordings are refused, or read.
 func FuzzRecording(f *testing.F) {
-	f.Add([]byte(`{"version": 1, "document": {}, "result": {}, "steps": [{"step": "a", "items": [{"id": "x"}]}]}`))
-	f.Add([]byte(`{"version": 1, "query": {}, "options": {"Tools": null}, "result": []}`))
+	f.Add([]byte(`{"version": 2, "document": {}, "result": {}, "steps": [{"step": "a", "items": [{"id": "x"}]}]}`))
+	f.Add([]byte(`{"version": 2, "query": {}, "options": {"Tools": null}, "result": []}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r, err := tape.Decode("x", data)
 		if err != nil {

@@ -24,6 +24,12 @@ func TestRunOfAnAgent(t *testing.T) {
 		}
 	}
 	refused("give the run one with", "frames", "intent")
+	for _, args := range [][]string{{"intent", "show"}, {"plan", "show"}, {"snapshot", "list"}} { // nothing is stored by mistake
+		code, _, stderr := run(t, "", append([]string{"frames"}, append(args, "--run", "fix")...)...)
+		if code != codeUsage || !strings.Contains(stderr, "leave it out to see what there is") {
+			t.Errorf("frames %v: code %d: %s", args, code, stderr)
+		}
+	}
 	line("", "frames intent", "make the login faster")
 	refused(`its intent is draft, want active`, "frames", "plan", "measure")
 	line("cache sessions\n", "frames intent --analysis -")

@@ -18,7 +18,7 @@ func pluginConfig(name string, i config.Instance, path func(string) string) (hos
 	r := resolver{path: path}
 	out := host.PluginConfig{
 		Name: name, Settings: i.Settings, Config: r.texts(i.Config),
-		Grants: r.grants(i.Grants), Limits: limits(i.Limits),
+		Grants: r.grants(i.Grants), Limits: Limits(i.Limits),
 		Engine: i.Engine, Lane: i.Lane, State: i.State, Deterministic: i.Deterministic, WASI: i.WASI,
 	}
 	out.Secrets = r.secrets
@@ -78,7 +78,8 @@ func (r *resolver) grants(g config.Grants) host.Grants {
 	return out
 }
 
-func limits(l config.Limits) host.Limits {
+// Limits converts limits of the configuration to the form of the host.
+func Limits(l config.Limits) host.Limits {
 	return host.Limits{
 		Timeout: time.Duration(l.Timeout), InitTimeout: time.Duration(l.InitTimeout),
 		QueueTimeout: time.Duration(l.QueueTimeout), IdleTimeout: time.Duration(l.IdleTimeout), Fuel: int64(l.Fuel),

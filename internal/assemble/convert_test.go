@@ -24,7 +24,7 @@ func TestEachLimitReachesTheHost(t *testing.T) {
 		field.SetInt(7)
 		var want host.Limits
 		reflect.ValueOf(&want).Elem().Field(i).SetInt(7)
-		if got := limits(stated); got != want {
+		if got := Limits(stated); got != want {
 			t.Errorf("%s: configured %+v, the host gets %+v", fields.Field(i).Name, stated, got)
 		}
 	}

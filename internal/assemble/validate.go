@@ -194,7 +194,7 @@ func (v *validator) instance(name string, i config.Instance) {
 	} else if err := host.CheckLinks(spec, links, i.WASI); err != nil {
 		v.find(atLinks(at, i), err)
 	}
-	if err := limits(i.Limits).Check(); err != nil {
+	if err := Limits(i.Limits).Check(); err != nil {
 		v.find(at+".limits", err)
 	}
 	v.grants(at, name, i.Grants)

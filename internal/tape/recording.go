@@ -26,7 +26,7 @@ import (
 const FileName = "build.recording"
 
 // version is that of the form of a recording.
-const version = 1
+const version = 2
 
 // maxFile bounds a recording that is read, in bytes.
 const maxFile = 4 * MaxBytes

@@ -179,3 +179,12 @@ func (f *frameFlags) frame(s *records.Session, summary string) (frame frames.Fra
 	}
 	return frame, nil
 }
+
+// noVerb refuses a lone argument that reads like a command: it would be stored as a step, a label or a
+// request, where the person wants to see what there is.
+func noVerb(s *records.Session, args []string) error {
+	if len(args) == 1 && (args[0] == "show" || args[0] == "list") {
+		return s.Usagef("%q is no command here (leave it out to see what there is)", args[0])
+	}
+	return nil
+}

@@ -43,6 +43,9 @@ Any other order is refused.`,
 		if len(args) > 0 && (f.analysis != "" || f.end != "") || f.end == "" && (f.reason != "" || f.commit != "") {
 			return cli.Listing{}, s.Usagef("want one of PROMPT, --analysis and --end; --reason and --commit need --end")
 		}
+		if err := noVerb(s, args); err != nil {
+			return cli.Listing{}, err
+		}
 		run, err := s.AgentRun(ctx)
 		if err != nil {
 			return cli.Listing{}, err

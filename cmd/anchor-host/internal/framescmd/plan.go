@@ -39,6 +39,9 @@ A step has at most 16 KiB of text, and all steps together 1 MiB.`,
 	cmd.MarkFlagsMutuallyExclusive("all", "seen", "replace")
 	records.RunFlag(cmd)
 	return records.Command(a, records.ByArgs, cmd, func(ctx context.Context, s *records.Session, args []string) (cli.Listing, error) {
+		if err := noVerb(s, args); err != nil {
+			return cli.Listing{}, err
+		}
 		switch {
 		case *replace && len(args) == 0:
 			return cli.Listing{}, s.Usagef("--replace needs the steps of the new plan")

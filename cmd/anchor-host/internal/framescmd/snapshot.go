@@ -29,6 +29,9 @@ begins to progress ("step"). The frames themselves stay in the log of the run.`,
 	cmd.Flags().StringSliceVar(&pair, "diff", nil, "compare two snapshots, by their numbers")
 	records.RunFlag(cmd)
 	return records.Command(a, records.ByArgs, cmd, func(ctx context.Context, s *records.Session, args []string) (cli.Listing, error) {
+		if err := noVerb(s, args); err != nil {
+			return cli.Listing{}, err
+		}
 		run, err := s.AgentRun(ctx)
 		switch {
 		case err != nil:

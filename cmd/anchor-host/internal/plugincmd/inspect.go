@@ -378,11 +378,13 @@ func limitLines(s *spec.Spec, asked manifest.LimitRequest, instance *config.Inst
 	if instance != nil {
 		set = instance.Limits
 	}
-	in, cut, err := host.InForce(s, host.Limits{
-		Timeout: time.Duration(set.Timeout), InitTimeout: time.Duration(set.InitTimeout), Memory: int64(set.Memory), Output: int64(set.Output),
-	})
+	in, cut, err := host.InForce(s, assemble.Limits(set))
 	if err != nil {
 		return nil, nil, err
+	}
+	fewest := ""
+	if set.MinInstances > 0 {
+		fewest = fmt.Sprint(in.MinInstances) // at most the instances that there are
 	}
 	lines := []limitLine{
 		{"timeout", host.DefaultTimeout.String(), asked.Timeout, stated(set.Timeout), in.Timeout.String()},
@@ -398,7 +400,7 @@ func limitLines(s *spec.Spec, asked manifest.LimitRequest, instance *config.Inst
 		{"items", fmt.Sprint(host.DefaultItems), "", stated(set.Items), ""},
 		{"tokens", fmt.Sprint(host.DefaultTokens), "", stated(set.Tokens), ""},
 		{"instances", "one per processor", "", stated(set.Instances), ""},
-		{"min_instances", "none", "", stated(set.MinInstances), ""},
+		{"min_instances", "none", "", stated(set.MinInstances), fewest},
 		{"break_after", fmt.Sprint(host.DefaultBreakAfter), "", stated(set.BreakAfter), ""},
 		{"break_most", host.DefaultBreakMost.String(), "", stated(set.BreakMost), ""},
 		{"load_memory", "by its code", "", stated(set.LoadMemory), ""},

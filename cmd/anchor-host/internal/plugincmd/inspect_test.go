@@ -36,6 +36,10 @@ func TestInspectShowsEachLimit(t *testing.T) {
 			}
 		}
 	}
+	all, _ := lines(manifest.LimitRequest{}, &config.Instance{Limits: config.Limits{Instances: 2, MinInstances: 8}})
+	if i := slices.IndexFunc(all, func(l limitLine) bool { return l.Limit == "min_instances" }); all[i].InForce != "2" {
+		t.Errorf("8 of 2 instances are made ahead: in force %q, want 2", all[i].InForce)
+	}
 	timeout := func(asked string, set time.Duration) (string, []string) {
 		all, cut := lines(manifest.LimitRequest{Timeout: asked}, &config.Instance{Limits: config.Limits{Timeout: config.Duration(set)}})
 		return all[slices.IndexFunc(all, func(l limitLine) bool { return l.Limit == "timeout" })].InForce, cut
