@@ -16,7 +16,8 @@ import (
 )
 
 // vendorText is what the server of an embedder or a model says when it refuses.
-const vendorText = "deployment contoso-7 of account 4711 is throttled"
+// Its words are no digits, which the times and the fuel of an answer can have by chance.
+const vendorText = "deployment contoso-7 of account quokka is throttled"
 
 // upstream is a server of an embedder and a model that can refuse.
 type upstream struct {
@@ -113,7 +114,7 @@ func (l *live) checkHidden(t *testing.T, mode, url string, build func(pipeline, 
 		"evaluation":      eval,
 	}
 	for name, a := range answers {
-		for _, hidden := range []string{address, "127.0.0.1", "contoso", "4711", "dial tcp", "EOF"} {
+		for _, hidden := range []string{address, "127.0.0.1", "contoso", "quokka", "dial tcp", "EOF"} {
 			if strings.Contains(string(a.body), hidden) {
 				t.Errorf("%s, %s: the answer has %q: %s", mode, name, hidden, a.body)
 			}
