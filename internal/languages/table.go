@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -71,64 +71,52 @@ func micros(times map[host.Lane]time.Duration, lane host.Lane) string {
 	return fmt.Sprint(t.Microseconds())
 }
 
-// writeAll writes the table into the README, and the cost of each plugin into the page of its
-// language.
-func writeAll(readme string, results, others []result) error {
-	texts := map[string]string{readme: table(results)}
-	for _, r := range append(results, others...) {
-		texts[r.page()] += r.cost()
+// stated returns all that the page on languages says of sizes and times.
+func stated(results, others []result) string {
+	text := table(results)
+	var sizes []string
+	for i := range others {
+		sizes = append(sizes, fmt.Sprintf("`%s` (%s) %s", others[i].Plugin, others[i].Language, size(others[i].Size)))
 	}
-	for path, text := range texts {
-		if err := writeMarked(path, text); err != nil {
-			return err
-		}
+	if len(sizes) > 0 {
+		text += "Further modules: " + strings.Join(sizes, ", ") + ".\n"
 	}
-	return nil
+	return text
 }
-
-// page is the file that states the size of a plugin.
-func (e example) page() string { return filepath.Join("docs", "languages", e.Language+".md") }
 
 // tolerance is by how much of a stated size a module may differ, because compilers do.
 const tolerance = 0.1
 
-// checkSizes compares the sizes that documents state with those of the modules.
-func checkSizes(results []result) error {
+// checkSizes compares the sizes that a page states with those of the modules.
+func checkSizes(page string, results []result) error {
+	text, err := os.ReadFile(page)
+	if err != nil {
+		return err
+	}
 	var errs []error
 	for i := range results {
 		r := &results[i]
-		page := r.page()
-		text, err := os.ReadFile(page)
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		stated := regexp.MustCompile("`" + r.Plugin + "` has ([0-9]+) bytes").FindSubmatch(text)
-		if stated == nil {
-			errs = append(errs, fmt.Errorf("%s: does not state the size of %s (WRITE=1 make test-languages writes it)", page, r.Plugin))
-			continue
-		}
-		n, err := strconv.ParseFloat(string(stated[1]), 64)
-		if err != nil || math.Abs(float64(r.Size)-n) > tolerance*n {
-			errs = append(errs, fmt.Errorf("%s: %s has %d bytes, not %s (WRITE=1 make test-languages writes it)", page, r.Plugin, r.Size, stated[1]))
+		stated, ok := r.statedIn(string(text))
+		if kb := float64(r.Size) / 1000; !ok || math.Abs(kb-stated) > tolerance*stated {
+			errs = append(errs, fmt.Errorf("%s: %s in %s has %.1f KB, which the page does not say (WRITE=1 make test-languages writes it)",
+				page, r.Plugin, r.Language, kb))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// cost returns a sentence about the cost of a plugin, in Markdown.
-func (r *result) cost() string {
-	var lanes []string
-	for _, lane := range []host.Lane{host.LaneJSON, host.LaneBatch} {
-		if t, ok := r.Times[lane]; ok {
-			lanes = append(lanes, fmt.Sprintf("%.1f ms in the %s lane", float64(t.Microseconds())/1000, lane))
-		}
+// statedIn returns the kilobytes that a page states for a plugin.
+func (r *result) statedIn(page string) (kb float64, ok bool) {
+	pattern := regexp.QuoteMeta("`"+r.Plugin+"` ("+r.Language+") ") + "([0-9.]+) KB"
+	if at := slices.Index(plugins, r.Plugin); at >= 0 {
+		pattern = `(?m)^\| ` + regexp.QuoteMeta(r.Title) + ` ` + strings.Repeat(`\|[^|\n]*`, 4*at) + `\| ([0-9.]+) KB`
 	}
-	if len(lanes) == 0 {
-		return fmt.Sprintf("`%s` has %d bytes.\n", r.Plugin, r.Size)
+	found := regexp.MustCompile(pattern).FindStringSubmatch(page)
+	if found == nil {
+		return 0, false
 	}
-	return fmt.Sprintf("`%s` has %d bytes; a step with 1,000 items takes %s.\n",
-		r.Plugin, r.Size, strings.Join(lanes, " and "))
+	kb, err := strconv.ParseFloat(found[1], 64)
+	return kb, err == nil
 }
 
 // writeMarked replaces the text between the marks of a file.

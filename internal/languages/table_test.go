@@ -35,14 +35,14 @@ func TestWriteMarkedReplacesWhatIsBetweenTheMarks(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := writeMarked(path, measured[0].cost()); err != nil {
+		if err := writeMarked(path, table(measured)); err != nil {
 			t.Fatal(err)
 		}
 		b, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := "before\n" + beginMark + measured[0].cost() + endMark + "after\n"; string(b) != want {
+		if want := "before\n" + beginMark + table(measured) + endMark + "after\n"; string(b) != want {
 			t.Errorf("got\n%s\nwant\n%s", b, want)
 		}
 	}
@@ -54,46 +54,44 @@ func TestWriteMarkedReplacesWhatIsBetweenTheMarks(t *testing.T) {
 	}
 }
 
-func TestCostNamesTheLanesThatWereMeasured(t *testing.T) {
-	if got := measured[0].cost(); !strings.Contains(got, "1.2 ms in the json lane and 0.1 ms in the batch lane") || !strings.Contains(got, "4064617 bytes") {
-		t.Error(got)
-	}
-	if got := measured[2].cost(); strings.Contains(got, "json") {
-		t.Error(got)
-	}
-}
-
-// Every language has a page with a place for what plugins take.
-func TestPagesHaveAPlace(t *testing.T) {
+// The page that is in the repository has a place, and states a size of each plugin.
+func TestPageStatesEachSize(t *testing.T) {
 	t.Chdir("../..")
-	others, err := gallery()
-	if err != nil || len(others) < 4 {
-		t.Fatalf("the examples in one language are %v, error %v", others, err)
+	page, err := os.ReadFile("docs/languages/README.md")
+	others, err2 := gallery()
+	if err != nil || err2 != nil || len(others) < 4 || !strings.Contains(string(page), beginMark) || !strings.Contains(string(page), endMark) {
+		t.Fatalf("the page has no marks, or the examples in one language are %v: %v, %v", others, err, err2)
 	}
 	for _, e := range append(examples(), others...) {
-		path := e.page()
-		if b, err := os.ReadFile(path); err != nil || !strings.Contains(string(b), beginMark) || !strings.Contains(string(b), endMark) {
-			t.Errorf("%s: no marks, error %v", path, err)
+		r := result{example: e}
+		if _, ok := r.statedIn(string(page)); !ok {
+			t.Errorf("the page does not state the size of %s in %s", e.Plugin, e.Language)
 		}
 	}
 }
 
-// A size that is out of date is an error, and names the page.
+// A size that is out of date is an error that names page and plugin.
 func TestStatedSizesAreChecked(t *testing.T) {
-	t.Chdir(t.TempDir())
-	r := result{example: example{Language: "c", Plugin: "p", Dir: "p"}, Size: 1000}
-	if err := os.MkdirAll("docs/languages", 0o700); err != nil {
+	page := filepath.Join(t.TempDir(), "page.md")
+	if err := os.WriteFile(page, []byte(stated(measured, []result{{example: example{Language: "zig", Plugin: "p"}, Size: 38_281}})), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for text, want := range map[string]string{
-		"`p` has 1000 bytes": "", "`p` has 1090 bytes": "", "`p` has 1200 bytes": "p has 1000 bytes, not 1200", "`q` has 1000 bytes": "does not state",
+	for _, c := range []struct {
+		r  example
+		kb int64
+		ok bool
+	}{
+		{example{Language: "go", Title: "Go", Plugin: "keyword-filter"}, 4200, true},
+		{example{Language: "go", Title: "Go", Plugin: "keyword-filter"}, 4700, false},
+		{example{Language: "go", Title: "Go", Plugin: "lexical-rerank"}, 12, true},
+		{example{Language: "go", Title: "Go", Plugin: "lexical-rerank"}, 4065, false},
+		{example{Language: "wat", Title: "WAT", Plugin: "lexical-rerank"}, 2, false},
+		{example{Language: "zig", Plugin: "p"}, 38, true},
+		{example{Language: "zig", Plugin: "p"}, 50, false},
 	} {
-		if err := os.WriteFile(r.page(), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		err := checkSizes([]result{r})
-		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: error %v, want %q", text, err, want)
+		err := checkSizes(page, []result{{example: c.r, Size: c.kb * 1000}})
+		if (err == nil) != c.ok || err != nil && (!strings.Contains(err.Error(), c.r.Plugin) || !strings.Contains(err.Error(), page)) {
+			t.Errorf("%s in %s of %d KB: error %v, want none: %t", c.r.Plugin, c.r.Language, c.kb, err, c.ok)
 		}
 	}
 }

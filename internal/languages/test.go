@@ -62,10 +62,10 @@ func testAll(ctx context.Context, o *options, out io.Writer) (err error) {
 		return fmt.Errorf("%s: write table: %d plugins are not built (make plugins-all)", o.README, skipped)
 	}
 	if o.Write {
-		return writeAll(o.README, results, others)
+		return writeMarked(o.README, stated(results, others))
 	}
 	fmt.Fprintf(out, "\n%s", table(results))
-	return checkSizes(append(results, others...))
+	return checkSizes(o.README, append(results, others...))
 }
 
 // sized returns the examples of one language each that are built, with their sizes. A test in
