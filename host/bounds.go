@@ -3,9 +3,6 @@ package host
 import (
 	"fmt"
 	"math"
-	"time"
-
-	"github.com/anchor-host/anchor-host/abi"
 )
 
 // What a bound can say besides a number. In each field that bounds something 0 means the
@@ -77,57 +74,6 @@ func firstBad(bounds ...bound) error {
 	}
 	return nil
 }
-
-// Check refuses limits that are not valid. The error names the limit and wraps ErrConfig.
-func (l Limits) Check() error {
-	if err := firstBad(
-		bound{"limit timeout", int64(l.Timeout), boundedTime, needsSome},
-		bound{"limit init_timeout", int64(l.InitTimeout), boundedTime, needsSome},
-		bound{"limit queue_timeout", int64(l.QueueTimeout), "", ""},
-		bound{"limit idle_timeout", int64(l.IdleTimeout), "", ""},
-		bound{"limit fuel", l.Fuel, "", needsSome},
-		bound{"limit memory", l.Memory, boundedMemory, needsSome},
-		bound{"limit input", l.Input, boundedMemory, needsSome},
-		bound{"limit output", l.Output, boundedMemory, needsSome},
-		bound{"limit log_bytes", l.LogBytes, boundedMemory, ""},
-		bound{"limit http_body", l.HTTPBody, boundedMemory, ""},
-		bound{"limit items", int64(l.Items), "", ""},
-		bound{"limit tokens", int64(l.Tokens), "", ""},
-		bound{"limit instances", int64(l.Instances), "", needsOne},
-		bound{"limit min_instances", int64(l.MinInstances), boundedMemory, ""},
-		bound{"limit break_after", int64(l.BreakAfter), "", needsOne},
-		bound{"limit break_most", int64(l.BreakMost), mayBreak, mayBreak},
-		bound{"limit load_memory", l.LoadMemory, boundedMemory, needsSome},
-		bound{"limit load_time", int64(l.LoadTime), boundedTime, needsSome},
-	); err != nil {
-		return err
-	}
-	if l.Memory > 4<<30 {
-		return fmt.Errorf("limit memory %d: %w (want at most 4GiB)", l.Memory, ErrConfig)
-	}
-	return nil
-}
-
-// inForce returns limits with numbers in the place of Unlimited and None. instances is the
-// most that there may be of one plugin.
-func (l Limits) inForce(instances int) Limits {
-	l.QueueTimeout = numberOf(l.QueueTimeout, math.MaxInt64)
-	l.IdleTimeout = max(numberOf(l.IdleTimeout, math.MaxInt64), soon)
-	l.Fuel = numberOf(l.Fuel, endlessFuel)
-	l.LogBytes, l.HTTPBody = numberOf(l.LogBytes, 0), numberOf(l.HTTPBody, 0)
-	l.Items, l.Tokens = numberOf(l.Items, abi.MaxRows), numberOf(l.Tokens, math.MaxInt)
-	l.Instances, l.MinInstances = numberOf(l.Instances, instances), numberOf(l.MinInstances, 0)
-	l.BreakAfter = numberOf(l.BreakAfter, math.MaxInt)
-	return l
-}
-
-// soon is the least IdleTimeout, so that looking for idle instances takes little of a
-// processor.
-const soon = 10 * time.Millisecond
-
-// endlessFuel is more fuel than a call can use in years. The fuel of init, a multiple of it,
-// stops at the largest number.
-const endlessFuel = 1 << 60
 
 // numberOf returns most for Unlimited, 0 for None, and other values as they are.
 func numberOf[T ~int | ~int64](v, most T) T {

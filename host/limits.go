@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"reflect"
 	"runtime"
 	"time"
 
+	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/abi/manifest"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 	"github.com/anchor-host/anchor-host/host/spec"
@@ -151,31 +153,94 @@ type Limits struct {
 	LoadTime   time.Duration
 }
 
-func builtinLimits() Limits {
-	return Limits{
-		Timeout: DefaultTimeout, InitTimeout: DefaultInitTimeout, QueueTimeout: DefaultQueueTimeout,
-		IdleTimeout: DefaultIdleTimeout,
-		Fuel:        DefaultFuel, Memory: DefaultMemory, Input: DefaultInput, Output: DefaultOutput,
-		LogBytes: DefaultLogBytes, HTTPBody: DefaultHTTPBody,
-		Items: DefaultItems, Tokens: DefaultTokens, Instances: runtime.GOMAXPROCS(0),
-		BreakAfter: DefaultBreakAfter, BreakMost: DefaultBreakMost,
+// limit is what the host knows of one of the [Limits].
+type limit struct {
+	// name is its key in a configuration.
+	name string
+	// fallback is the default. 0: there is none, or it is computed.
+	fallback int64
+	// unlimited and none say why it does not take these words; "" if it does. endless is then
+	// the number in the place of Unlimited. 0: it is computed.
+	unlimited, none string
+	endless         int64
+}
+
+// limits describe the fields of [Limits], in their order.
+var limits = []limit{
+	{"timeout", int64(DefaultTimeout), boundedTime, needsSome, 0},
+	{"init_timeout", int64(DefaultInitTimeout), boundedTime, needsSome, 0},
+	{"queue_timeout", int64(DefaultQueueTimeout), "", "", math.MaxInt64},
+	{"idle_timeout", int64(DefaultIdleTimeout), "", "", math.MaxInt64},
+	{"fuel", DefaultFuel, "", needsSome, endlessFuel},
+	{"memory", DefaultMemory, boundedMemory, needsSome, 0},
+	{"input", DefaultInput, boundedMemory, needsSome, 0},
+	{"output", DefaultOutput, boundedMemory, needsSome, 0},
+	{"log_bytes", DefaultLogBytes, boundedMemory, "", 0},
+	{"http_body", DefaultHTTPBody, boundedMemory, "", 0},
+	{"items", DefaultItems, "", "", abi.MaxRows},
+	{"tokens", DefaultTokens, "", "", math.MaxInt},
+	{"instances", 0, "", needsOne, 0},
+	{"min_instances", 0, boundedMemory, "", 0},
+	{"break_after", DefaultBreakAfter, "", needsOne, math.MaxInt},
+	{"break_most", int64(DefaultBreakMost), mayBreak, mayBreak, 0},
+	{"load_memory", 0, boundedMemory, needsSome, 0},
+	{"load_time", 0, boundedTime, needsSome, 0},
+}
+
+// with returns l with the numbers that of returns in the place of its own.
+func (l Limits) with(of func(i int, own int64) int64) Limits {
+	for i, v := 0, reflect.ValueOf(&l).Elem(); i < v.NumField(); i++ {
+		v.Field(i).SetInt(of(i, v.Field(i).Int()))
 	}
+	return l
+}
+
+func builtinLimits() Limits {
+	l := Limits{}.with(func(i int, _ int64) int64 { return limits[i].fallback })
+	l.Instances = runtime.GOMAXPROCS(0)
+	return l
 }
 
 // or returns l with each zero field taken from d.
 func (l Limits) or(d Limits) Limits {
-	return Limits{
-		Timeout: cmp.Or(l.Timeout, d.Timeout), InitTimeout: cmp.Or(l.InitTimeout, d.InitTimeout),
-		QueueTimeout: cmp.Or(l.QueueTimeout, d.QueueTimeout), IdleTimeout: cmp.Or(l.IdleTimeout, d.IdleTimeout),
-		Fuel: cmp.Or(l.Fuel, d.Fuel), Memory: cmp.Or(l.Memory, d.Memory),
-		Input: cmp.Or(l.Input, d.Input), Output: cmp.Or(l.Output, d.Output),
-		LogBytes: cmp.Or(l.LogBytes, d.LogBytes), HTTPBody: cmp.Or(l.HTTPBody, d.HTTPBody),
-		Items: cmp.Or(l.Items, d.Items), Tokens: cmp.Or(l.Tokens, d.Tokens), Instances: cmp.Or(l.Instances, d.Instances),
-		MinInstances: cmp.Or(l.MinInstances, d.MinInstances),
-		BreakAfter:   cmp.Or(l.BreakAfter, d.BreakAfter), BreakMost: cmp.Or(l.BreakMost, d.BreakMost),
-		LoadMemory: cmp.Or(l.LoadMemory, d.LoadMemory), LoadTime: cmp.Or(l.LoadTime, d.LoadTime),
-	}
+	from := reflect.ValueOf(d)
+	return l.with(func(i int, own int64) int64 { return cmp.Or(own, from.Field(i).Int()) })
 }
+
+// Check refuses limits that are not valid. The error names the limit and wraps ErrConfig.
+func (l Limits) Check() error {
+	var bounds []bound
+	l.with(func(i int, own int64) int64 {
+		bounds = append(bounds, bound{"limit " + limits[i].name, own, limits[i].unlimited, limits[i].none})
+		return own
+	})
+	if err := firstBad(bounds...); err != nil {
+		return err
+	}
+	if l.Memory > 4<<30 {
+		return fmt.Errorf("limit memory %d: %w (want at most 4GiB)", l.Memory, ErrConfig)
+	}
+	return nil
+}
+
+// inForce returns limits with numbers in the place of Unlimited and None. instances is the
+// most that there may be of one plugin.
+func (l Limits) inForce(instances int) Limits {
+	if l.Instances == Unlimited {
+		l.Instances = instances
+	}
+	l = l.with(func(i int, own int64) int64 { return numberOf(own, limits[i].endless) })
+	l.IdleTimeout = max(l.IdleTimeout, soon)
+	return l
+}
+
+// soon is the least IdleTimeout, so that looking for idle instances takes little of a
+// processor.
+const soon = 10 * time.Millisecond
+
+// endlessFuel is more fuel than a call can use in years. The fuel of init, a multiple of it,
+// stops at the largest number.
+const endlessFuel = 1 << 60
 
 // loadLimits are the limits for loading a module.
 func loadLimits(l Limits) spec.LoadLimits {

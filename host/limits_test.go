@@ -7,6 +7,9 @@ import (
 
 // Each limit that is stated is the one that counts, and each that is not is the default.
 func TestEachLimitHasADefault(t *testing.T) {
+	if n := reflect.TypeFor[Limits]().NumField(); n != len(limits) {
+		t.Fatalf("%d limits, %d are described", n, len(limits))
+	}
 	for i := range reflect.TypeFor[Limits]().NumField() {
 		var stated, other Limits
 		reflect.ValueOf(&stated).Elem().Field(i).SetInt(7)

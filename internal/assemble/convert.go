@@ -3,8 +3,8 @@ package assemble
 import (
 	"cmp"
 	"maps"
+	"reflect"
 	"slices"
-	"time"
 
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/service"
@@ -78,17 +78,13 @@ func (r *resolver) grants(g config.Grants) host.Grants {
 	return out
 }
 
-// Limits converts limits of the configuration to the form of the host.
-func Limits(l config.Limits) host.Limits {
-	return host.Limits{
-		Timeout: time.Duration(l.Timeout), InitTimeout: time.Duration(l.InitTimeout),
-		QueueTimeout: time.Duration(l.QueueTimeout), IdleTimeout: time.Duration(l.IdleTimeout), Fuel: int64(l.Fuel),
-		Memory: int64(l.Memory), Input: int64(l.Input), Output: int64(l.Output),
-		LogBytes: int64(l.LogBytes), HTTPBody: int64(l.HTTPBody),
-		Items: int(l.Items), Tokens: int(l.Tokens), Instances: int(l.Instances), MinInstances: int(l.MinInstances),
-		BreakAfter: int(l.BreakAfter), BreakMost: time.Duration(l.BreakMost),
-		LoadMemory: int64(l.LoadMemory), LoadTime: time.Duration(l.LoadTime),
+// Limits converts limits of the configuration to the form of the host, which has the same fields as numbers.
+func Limits(l config.Limits) (out host.Limits) {
+	from, to := reflect.ValueOf(l), reflect.ValueOf(&out).Elem()
+	for i := range to.NumField() {
+		to.Field(i).SetInt(from.Field(i).Int())
 	}
+	return out
 }
 
 func systemPrompts(prompts []config.SystemPrompt) []pipeline.SystemPrompt {

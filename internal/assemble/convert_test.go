@@ -12,7 +12,7 @@ import (
 func TestEachLimitReachesTheHost(t *testing.T) {
 	fields := reflect.TypeFor[host.Limits]()
 	if n := reflect.TypeFor[config.Limits]().NumField(); n != fields.NumField() {
-		t.Errorf("%d limits can be configured, the host has %d", n, fields.NumField())
+		t.Fatalf("%d limits can be configured, the host has %d", n, fields.NumField())
 	}
 	for i := range fields.NumField() {
 		var stated config.Limits

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -349,18 +350,6 @@ func stateOf(instance *config.Instance) host.State {
 	return instance.State
 }
 
-// stated formats a limit that an instance sets; it returns "" if the instance sets none.
-func stated[T interface {
-	comparable
-	fmt.Stringer
-}](limit T) string {
-	var none T
-	if limit == none {
-		return ""
-	}
-	return limit.String()
-}
-
 // granted reports whether an instance grants a permission that its plugin requests.
 func granted(p manifest.Permission, instance *config.Instance) string {
 	switch {
@@ -382,35 +371,35 @@ func limitLines(s *spec.Spec, asked manifest.LimitRequest, instance *config.Inst
 	if err != nil {
 		return nil, nil, err
 	}
-	fewest := ""
-	if set.MinInstances > 0 {
-		fewest = fmt.Sprint(in.MinInstances) // at most the instances that there are
+	builtin, _, err := host.InForce(new(spec.Spec), host.Limits{})
+	if err != nil {
+		return nil, nil, err
 	}
-	lines := []limitLine{
-		{"timeout", host.DefaultTimeout.String(), asked.Timeout, stated(set.Timeout), in.Timeout.String()},
-		{"init_timeout", host.DefaultInitTimeout.String(), asked.InitTimeout, stated(set.InitTimeout), in.InitTimeout.String()},
-		{"queue_timeout", host.DefaultQueueTimeout.String(), "", stated(set.QueueTimeout), ""},
-		{"idle_timeout", host.DefaultIdleTimeout.String(), "", stated(set.IdleTimeout), ""},
-		{"fuel", fmt.Sprint(int64(host.DefaultFuel)), "", stated(set.Fuel), ""},
-		{"memory", sizeText(host.DefaultMemory), asked.Memory, stated(set.Memory), sizeText(in.Memory)},
-		{"input", sizeText(host.DefaultInput), "", stated(set.Input), ""},
-		{"output", sizeText(host.DefaultOutput), asked.Output, stated(set.Output), sizeText(in.Output)},
-		{"log_bytes", sizeText(host.DefaultLogBytes), "", stated(set.LogBytes), ""},
-		{"http_body", sizeText(host.DefaultHTTPBody), "", stated(set.HTTPBody), ""},
-		{"items", fmt.Sprint(host.DefaultItems), "", stated(set.Items), ""},
-		{"tokens", fmt.Sprint(host.DefaultTokens), "", stated(set.Tokens), ""},
-		{"instances", "one per processor", "", stated(set.Instances), ""},
-		{"min_instances", "none", "", stated(set.MinInstances), fewest},
-		{"break_after", fmt.Sprint(host.DefaultBreakAfter), "", stated(set.BreakAfter), ""},
-		{"break_most", host.DefaultBreakMost.String(), "", stated(set.BreakMost), ""},
-		{"load_memory", "by its code", "", stated(set.LoadMemory), ""},
-		{"load_time", "by its code", "", stated(set.LoadTime), ""},
-	}
-	for i := range lines {
-		l := &lines[i]
+	var lines []limitLine
+	wishes := map[string]string{"timeout": asked.Timeout, "init_timeout": asked.InitTimeout, "memory": asked.Memory, "output": asked.Output}
+	for i, f := range strict.Fields(reflect.TypeFor[config.Limits]()) {
+		text := func(l host.Limits) string { return limitText(f, reflect.ValueOf(l).Field(i).Int()) }
+		l := limitLine{Limit: f.Key, Default: cmp.Or(computedLimits[f.Key], text(builtin)), Asked: wishes[f.Key], Set: text(assemble.Limits(set))}
+		if _, ok := wishes[f.Key]; ok || f.Key == "min_instances" && set.MinInstances > 0 {
+			l.InForce = text(in) // what is asked for may be cut, and no more instances are made ahead than there are
+		}
 		l.InForce = cmp.Or(l.InForce, l.Set, l.Default)
+		lines = append(lines, l)
 	}
 	return lines, cut, nil
+}
+
+// computedLimits are defaults that are not the same everywhere.
+var computedLimits = map[string]string{"instances": "one per processor", "min_instances": "none", "load_memory": "by its code", "load_time": "by its code"}
+
+// limitText is a number of the host in the form of the configuration, empty for 0.
+func limitText(f strict.Field, n int64) string {
+	if n == 0 {
+		return ""
+	}
+	v := f.Of(reflect.ValueOf(new(config.Limits)).Elem())
+	v.SetInt(n)
+	return fmt.Sprint(v.Interface())
 }
 
 func (r *inspection) write(b *bytes.Buffer) {
