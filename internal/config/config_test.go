@@ -391,3 +391,30 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// What is shown of the server is what serve takes, also where one setting follows from another.
+func TestServerSettingsAreThoseOfServe(t *testing.T) {
+	l, err := Parse("anchor.yaml", []byte("server: {max_body: 200MiB, max_connections: 100, queue: {builds: 3}}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := map[string]string{}
+	for _, s := range l.Settings() {
+		shown[s.Path] = s.Text + " " + s.Origin
+	}
+	for path, want := range map[string]string{
+		"server.max_bodies": "400MiB default", "server.max_connections_per_address": "25 default", "server.max_body": "200MiB anchor.yaml:1",
+		"server.queue.bytes": "256MiB default", "server.watch": "true default",
+	} {
+		if shown[path] != want {
+			t.Errorf("%s: %q is shown, want %q", path, shown[path], want)
+		}
+	}
+	with := l.Server.WithDefaults()
+	if with.MaxBodies != 400<<20 || with.PerAddress != 25 || with.Queue.Builds != 3 || with.Queue.Bytes != 256<<20 || !*with.Watch {
+		t.Errorf("serve takes %+v", with)
+	}
+	if Default().Server.WithDefaults().MaxConnections != 4096 || l.Server.MaxTimeout != 0 {
+		t.Error("one configuration changed another")
+	}
+}

@@ -1,8 +1,12 @@
 package config
 
 import (
+	"cmp"
 	"net"
+	"sync"
 	"time"
+
+	"github.com/anchor-host/anchor-host/internal/strict"
 )
 
 // Server says where serve listens, how much a client may take, and how the service ends.
@@ -15,7 +19,7 @@ type Server struct {
 	Audit          Audit    `key:"audit" doc:"A log of who did what."`
 	MaxBody        Size     `key:"max_body" default:"64MiB" doc:"The maximum size of a request after decompression."`
 	MaxUpload      Size     `key:"max_upload" default:"64MiB" doc:"The maximum size of the documents of one upload into a collection, after decompression. They are on the disk, beside the store, until they are read. All uploads together take four times as much at most, of which one tenant has half."`
-	MaxBodies      Size     `key:"max_bodies" default:"256MiB" doc:"The maximum size of all requests that are in memory at the same time, and of all answers that wait for their clients. One tenant has half of it at most. Further ones are refused with status 503. At least twice max_body."`
+	MaxBodies      Size     `key:"max_bodies" doc:"The maximum size of all requests that are in memory at the same time, and of all answers that wait for their clients. One tenant has half of it at most. Further ones are refused with status 503. At least twice max_body. Default: 256MiB, or twice max_body if that is more."`
 	MaxValues      int      `key:"max_values" min:"1" default:"200000" doc:"The maximum number of values of a request: texts, numbers, lists and maps. One takes up to 250 bytes of memory, however short it is, which counts as bytes do in max_bodies. Requests with more are refused with status 413."`
 	MaxConnections int      `key:"max_connections" min:"1" default:"4096" doc:"The maximum number of connections of the API, and of requests on them, of which one tenant has half at most. Further connections take the place of those that wait longest: first of those without a valid key."`
 	PerAddress     int      `key:"max_connections_per_address" min:"1" doc:"The maximum number of connections of one address, in IPv6 of a network of 64 bits. The default is a quarter of max_connections. Behind a proxy, set it to max_connections."`
@@ -40,57 +44,17 @@ type TLS struct {
 // NoListener is the address that means that there is no listener.
 const NoListener = "none"
 
+// serverDefaults are those of the tags.
+var serverDefaults = sync.OnceValue(func() (s Server) { strict.Defaults(&s); return s })
+
 // WithDefaults returns the settings with the defaults of the documentation in place of those that
 // are not set.
 func (s Server) WithDefaults() Server {
-	for _, text := range []struct {
-		to       *string
-		fallback string
-	}{{&s.Listen, "127.0.0.1:8790"}, {&s.AdminListen, "127.0.0.1:8791"}} {
-		if *text.to == "" {
-			*text.to = text.fallback
-		}
-	}
-	for _, span := range []struct {
-		to       *Duration
-		fallback time.Duration
-	}{
-		{&s.MaxTimeout, 2 * time.Minute}, {&s.HeaderTimeout, 10 * time.Second}, {&s.ClientTimeout, 30 * time.Second},
-		{&s.IdleTimeout, 2 * time.Minute}, {&s.DrainTimeout, 30 * time.Second},
-	} {
-		if *span.to == 0 {
-			*span.to = Duration(span.fallback)
-		}
-	}
-	if s.DrainDelay == 0 {
-		s.DrainDelay = Span(5 * time.Second)
-	}
-	if s.MaxBody == 0 {
-		s.MaxBody = 64 << 20
-	}
-	if s.MaxUpload == 0 {
-		s.MaxUpload = 64 << 20
-	}
-	if s.MaxBodies == 0 {
-		s.MaxBodies = max(256<<20, 2*s.MaxBody)
-	}
-	if s.MaxValues == 0 {
-		s.MaxValues = 200_000
-	}
-	if s.MaxConnections == 0 {
-		s.MaxConnections = 4096
-	}
-	if s.PerAddress == 0 {
-		s.PerAddress = max(1, s.MaxConnections/4)
-	}
-	if s.MinRate == 0 {
-		s.MinRate = 16 << 10
-	}
-	if s.Watch == nil {
-		on := true
-		s.Watch = &on
-	}
-	return s
+	d := serverDefaults()
+	strict.Overlay(&d, &s)
+	d.MaxBodies = cmp.Or(d.MaxBodies, max(256<<20, 2*d.MaxBody))
+	d.PerAddress = cmp.Or(d.PerAddress, max(1, d.MaxConnections/4))
+	return d
 }
 
 // service checks the settings of the server.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"encoding"
 	"fmt"
 	"maps"
@@ -37,7 +38,9 @@ var secretOfServer = regexp.MustCompile(`^(embedders\..*\.http|models\..*)\.(key
 // format. Secrets are hidden.
 func (l *Loaded) Settings() []Setting {
 	s := &lister{loaded: l}
-	s.object(reflect.ValueOf(&l.Config).Elem(), l.node, "")
+	c := l.Config
+	c.Server = c.Server.WithDefaults()
+	s.object(reflect.ValueOf(&c).Elem(), l.node, "")
 	return s.settings
 }
 
@@ -60,8 +63,8 @@ func (s *lister) add(v reflect.Value, n *strict.Node, path, value, fallback stri
 		if value == "" {
 			value = n.Text // an explicit zero
 		}
-	case value == fallback || value == "":
-		value, origin = fallback, "default"
+	default:
+		value, origin = cmp.Or(value, fallback), "default"
 	}
 	if origin == "default" && value == "" {
 		return

@@ -68,6 +68,38 @@ func (f Field) Of(v reflect.Value) reflect.Value { return v.FieldByIndex(f.index
 // Type returns the field's type in a struct type.
 func (f Field) Type(t reflect.Type) reflect.Type { return t.FieldByIndex(f.index).Type }
 
+// Overlay sets each field of a struct to that of another one of its type, if that states it: if it is not the
+// zero value. A section, which is a struct with keys of its own, is overlaid field by field.
+func Overlay(to, from any) { overlay(reflect.ValueOf(to).Elem(), reflect.ValueOf(from).Elem()) }
+
+func overlay(to, from reflect.Value) {
+	for _, f := range Fields(to.Type()) {
+		switch at := f.Of(from); {
+		case at.IsZero():
+		case at.Kind() == reflect.Struct && len(Fields(at.Type())) > 0:
+			overlay(f.Of(to), at)
+		default:
+			f.Of(to).Set(at)
+		}
+	}
+}
+
+// Defaults sets each field of a struct, and of its sections, to the default that its tag states.
+func Defaults(of any) { defaults(reflect.ValueOf(of).Elem()) }
+
+func defaults(v reflect.Value) {
+	for _, f := range Fields(v.Type()) {
+		switch at := f.Of(v); {
+		case f.Default != "":
+			if err := DecodeText(f.Default, at, f); err != nil {
+				panic("the default of " + f.Key + ": " + err.Error()) // a test decodes all
+			}
+		case at.Kind() == reflect.Struct:
+			defaults(at)
+		}
+	}
+}
+
 // maxNamed is how many keys of a map a message names: more would hide what is wrong.
 const maxNamed = 4
 
