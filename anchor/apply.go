@@ -72,28 +72,26 @@ func (o *BuildOptions) setWindow(c *config.Config) error {
 	if err := o.setBudget(c); err != nil {
 		return err
 	}
-	w := &c.Window
-	w.MaxTokens = cmp.Or(o.MaxTokens, w.MaxTokens)
-	w.Fit, w.Fill = cmp.Or(o.Fit, w.Fit), cmp.Or(o.Fill, w.Fill)
-	w.Truncate, w.Order = cmp.Or(o.Truncate, w.Truncate), cmp.Or(o.Order, w.Order)
-	w.IncludeQuery = cmp.Or(o.IncludeQuery, w.IncludeQuery)
+	own := config.Window{
+		MaxTokens: o.MaxTokens, Fit: o.Fit, Fill: o.Fill, Truncate: o.Truncate, Order: o.Order, IncludeQuery: o.IncludeQuery, Tools: config.Tools(o.Tools),
+	}
 	if o.Tools != nil {
 		if err := format.CheckTools(o.Tools); err != nil {
 			return fmt.Errorf("%w: %w", ErrInvalid, err)
 		}
-		w.Tools = config.Tools(o.Tools)
 	}
 	if o.SystemPrompts != nil {
-		w.SystemPrompts = make([]config.SystemPrompt, len(o.SystemPrompts))
+		own.SystemPrompts = make([]config.SystemPrompt, len(o.SystemPrompts))
 		for i, s := range o.SystemPrompts {
-			w.SystemPrompts[i] = config.SystemPrompt(s)
+			own.SystemPrompts[i] = config.SystemPrompt(s)
 		}
 	}
+	c.Take(&own)
 	if o.FitOptions == nil {
 		return c.CheckShape()
 	}
-	w.FitOptions = config.FitOptions(*o.FitOptions)
-	return cmp.Or(c.CheckShape(), effective(w.FitOptions.WithoutEffect(c)))
+	c.FitOptions = config.FitOptions(*o.FitOptions)
+	return cmp.Or(c.CheckShape(), effective(c.FitOptions.WithoutEffect(c)))
 }
 
 func (o *BuildOptions) setBudget(c *config.Config) error {
@@ -153,12 +151,8 @@ func (o *BuildOptions) setMemory(c *config.Config) error {
 				return fmt.Errorf("%w: turns[%d]: %w", ErrInvalid, i, err)
 			}
 		}
-		var talk config.Conversation
-		if c.Conversation != nil {
-			talk = *c.Conversation
-		}
-		talk.ID, talk.Turns = "", nil
-		c.Conversation, o.Turns = &talk, slices.Clone(o.Turns)
+		c.Talk("", nil)
+		o.Turns = slices.Clone(o.Turns)
 	}
 	if c.Memory.Name != "" && c.Conversation != nil {
 		return excluded("memory.use", "memory.conversation")

@@ -172,6 +172,28 @@ func (c *Config) SetFormat(name string) error {
 // SetPreset sets a budget of shares in the place of another budget.
 func (c *Config) SetPreset(name string) error { return at("window.budget.preset", setPreset(c, name)) }
 
+// Talk names a conversation of the store, or states the turns of another one. Either replaces the other.
+func (c *Config) Talk(id string, turns []Turn) {
+	var own Conversation // others may share that of c
+	if c.Conversation != nil {
+		own = *c.Conversation
+	}
+	own.ID, own.Turns = id, turns
+	c.Conversation = &own
+}
+
+// Take sets what another window states. Its fit options replace all of them, and its budget the answer too, which
+// belongs to the budget.
+func (w *Window) Take(of *Window) {
+	if of.FitOptions != (FitOptions{}) {
+		w.FitOptions = FitOptions{}
+	}
+	if of.Budget != nil {
+		w.Answer = 0
+	}
+	strict.Overlay(w, of)
+}
+
 // CheckShape checks the numbers and words of window and format_options.
 func (c *Config) CheckShape() error {
 	if err := cmp.Or(strict.Bounds(&c.Window, "window"), strict.Bounds(&c.FormatOptions, "format_options")); err != nil {
@@ -200,12 +222,7 @@ func setConversation(c *Config, s string) error {
 	if err := CheckName(s); err != nil {
 		return err
 	}
-	var o Conversation
-	if c.Conversation != nil {
-		o = *c.Conversation
-	}
-	o.ID, o.Turns = s, nil
-	c.Conversation = &o
+	c.Talk(s, nil)
 	return nil
 }
 

@@ -196,35 +196,19 @@ func Read(ctx context.Context, name string, data []byte, base *config.Loaded) (*
 
 // over returns the configuration c of a named pipeline with the settings of the request.
 func (r *Request) over(c config.Config) *config.Config {
-	w := &r.Window
-	c.MaxTokens, c.Answer = cmp.Or(w.MaxTokens, c.MaxTokens), cmp.Or(w.Answer, c.Answer)
+	c.Take(&r.Window)
 	switch of := &r.Counting; {
 	case of.Model != "":
 		c.Model, c.Tokenizer = of.Model, of.Tokenizer
 	case of.Tokenizer != config.Choice{}:
 		c.Model, c.Calibration, c.Tokenizer = "", "", of.Tokenizer
 	}
-	c.Fit, c.Fill = cmp.Or(w.Fit, c.Fit), cmp.Or(w.Fill, c.Fill)
-	c.Truncate, c.Order = cmp.Or(w.Truncate, c.Truncate), cmp.Or(w.Order, c.Order)
-	c.FitOptions, c.FormatOptions = cmp.Or(w.FitOptions, c.FitOptions), cmp.Or(r.FormatOptions, c.FormatOptions)
-	c.Format = cmp.Or(r.Format, c.Format)
-	if w.Budget != nil {
-		c.Budget, c.Answer = w.Budget, w.Answer // a reserve belongs to its budget
-	}
-	c.IncludeQuery, c.Window.Tools = cmp.Or(w.IncludeQuery, c.IncludeQuery), cmp.Or(w.Tools, c.Window.Tools)
-	if w.SystemPrompts != nil {
-		c.SystemPrompts = w.SystemPrompts
-	}
+	c.Format, c.FormatOptions = cmp.Or(r.Format, c.Format), cmp.Or(r.FormatOptions, c.FormatOptions)
 	if r.Steps != nil {
 		c.Steps = r.Steps
 	}
 	if r.Conversation != nil {
-		var talk config.Conversation
-		if c.Conversation != nil {
-			talk = *c.Conversation
-		}
-		talk.ID, talk.Turns = "", r.Conversation
-		c.Conversation = &talk
+		c.Talk("", r.Conversation)
 	}
 	return &c
 }
