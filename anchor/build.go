@@ -220,9 +220,10 @@ func (a *App) buildDocument(ctx context.Context, name string, data []byte, o Bui
 // refuse returns an error for options that a request states itself.
 func refuse(o *BuildOptions) error {
 	v := reflect.ValueOf(o).Elem()
-	for _, s := range request.Settings {
-		if s.Field != "" && s.Beside != "" && !v.FieldByName(s.Field).IsZero() {
-			return fmt.Errorf("%w: option %s and a request exclude each other (%s)", ErrInvalid, s.Field, s.Beside)
+	for i := range v.NumField() {
+		name := v.Type().Field(i).Name
+		if why := request.Refused(name, request.BesideFields); why != "" && !v.Field(i).IsZero() {
+			return fmt.Errorf("%w: option %s and a request exclude each other (%s)", ErrInvalid, name, why)
 		}
 	}
 	return nil

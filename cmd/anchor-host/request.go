@@ -55,7 +55,7 @@ func (a *app) buildRequest(cmd *cobra.Command, f *buildFlags, args []string) err
 // refuseFlags refuses the flags that would have no effect.
 func refuseFlags(cmd *cobra.Command) (err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
-		if why := request.RefusedFlag(f.Name); err == nil && why != "" {
+		if why := request.Refused(f.Name, request.BesideFlags); err == nil && why != "" {
 			err = cli.Usagef(cmd, "--%s and --request exclude each other (%s)", f.Name, why)
 		}
 	})
