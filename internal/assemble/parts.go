@@ -1,7 +1,6 @@
 package assemble
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -55,27 +54,15 @@ func (b *builder) setFormatter(context.Context) (err error) {
 // builtinFormatter returns the formatter of a name, with the options of a configuration. The
 // empty name means the default.
 func builtinFormatter(c *config.Config, name string) pipeline.Formatter {
-	options := c.FormatOptions
-	params := format.Params{Model: c.Model, MaxOutputTokens: options.MaxOutput}
-	switch f := format.Named(cmp.Or(name, format.Default)).(type) {
-	case format.Anthropic:
-		if b, err := BudgetOf(c); err == nil { // setWindow has returned the error
-			params.MaxOutputTokens, _ = answerTokens(c, b)
-		}
-		f = format.Anthropic{Caching: options.Caching, Model: options.Model, Params: params}
-		if options.Caching && options.Marks() == format.BreakpointsAuto {
-			f.Breakpoints = format.BreakpointsAuto
-		}
-		return f
-	case format.OpenAI:
-		return format.OpenAI{Params: params}
-	case format.Responses:
-		return format.Responses{Params: params}
-	case format.Gemini:
-		return format.Gemini{Params: params}
-	default:
-		return f
+	o := c.FormatOptions
+	options := format.Options{
+		Params:  format.Params{Model: c.Model, MaxOutputTokens: o.MaxOutput},
+		Caching: o.Caching, Breakpoints: o.Marks(), CacheModel: o.Model,
 	}
+	if b, err := BudgetOf(c); err == nil { // setWindow has returned the error
+		options.Demanded, _ = answerTokens(c, b)
+	}
+	return format.New(name, options)
 }
 
 func (b *builder) setEnricher(context.Context) (err error) {

@@ -225,3 +225,54 @@ func (Anthropic) message(m *chatMessage) AnthropicMessage {
 }
 
 func ephemeral() *CacheControl { return &CacheControl{Type: "ephemeral"} }
+
+func (out *AnthropicOutput) self() exact { return out }
+
+func (out *AnthropicOutput) toolList() json.RawMessage { return out.Tools }
+
+func (out *AnthropicOutput) started() bool {
+	if len(out.Messages) == 0 {
+		return false
+	}
+	text, ok := out.Messages[0].Content.(string)
+	return ok && text == start
+}
+
+func (out *AnthropicOutput) contextEnd(s *sections) (text, separator, after string) {
+	switch content := out.Messages[0].Content.(type) {
+	case string:
+		return s.chatEnd(content, anthropicContext)
+	case []TextBlock:
+		return content[0].Text, contextSeparator, ""
+	}
+	return "", "", ""
+}
+
+// texts counts the system blocks as one message. A message with tool calls or results counts
+// as one text: the JSON of its blocks.
+func (out *AnthropicOutput) texts(message func(core.Role), text func(string), media func(*message.Part)) {
+	if len(out.System) > 0 {
+		message(core.RoleSystem)
+	}
+	for i := range out.System {
+		text(out.System[i].Text)
+	}
+	for i := range out.Messages {
+		m := &out.Messages[i]
+		message(m.Role)
+		switch content := m.Content.(type) {
+		case string:
+			text(content)
+		case []TextBlock:
+			for j := range content {
+				text(content[j].Text)
+			}
+		case []any:
+			blockTexts(content, text, media)
+		default:
+			if doc, err := json.Marshal(content); err == nil {
+				text(string(doc))
+			}
+		}
+	}
+}

@@ -2,6 +2,8 @@ package format
 
 import (
 	"encoding/json"
+	"reflect"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -11,51 +13,62 @@ import (
 
 // Package fill counts the formats of this package exactly with the functions in this file.
 // It reads any other output as a JSON document, and formats the window for each item that
-// it tries. The functions test for the type itself, not for methods, because a formatter
-// or an output that embeds one of these types may write something else.
+// it tries.
+
+// exact is an output of this package.
+type exact interface {
+	// self is the output itself. That of a type that embeds an output, and may write something
+	// else, is not that value.
+	self() exact
+	texts(message func(core.Role), text func(string), media func(*message.Part))
+	toolList() json.RawMessage
+	// started is described at [Started], and contextEnd at [ContextEnd].
+	started() bool
+	contextEnd(s *sections) (text, separator, after string)
+}
+
+// exactly returns an output of this package, and nil for any other one.
+func exactly(output any) exact {
+	if out, ok := output.(exact); ok && any(out.self()) == output {
+		return out
+	}
+	return nil
+}
 
 // WritesWhole reports whether a formatter writes the whole text of every item as it is, and
 // adds one more item of the context after the others. An exact fit estimates the output of
-// such a formatter. For all others, such as one that escapes texts, it formats the window
-// for each item that it tries: this is slower, and as correct.
+// such a formatter. For all others, such as one that escapes texts or embeds a built-in, it
+// formats the window for each item that it tries: this is slower, and as correct.
 func WritesWhole(formatter any) bool {
-	switch formatter.(type) {
-	case Generic, *Generic, OpenAI, *OpenAI, Anthropic, *Anthropic, Responses, *Responses, Gemini, *Gemini:
-		return true
+	t := reflect.TypeOf(formatter)
+	if t != nil && t.Kind() == reflect.Pointer {
+		t = t.Elem()
 	}
-	return false
+	return slices.Contains(builtinTypes, t)
 }
+
+var builtinTypes = func() (types []reflect.Type) {
+	for _, f := range All() {
+		types = append(types, reflect.TypeOf(f))
+	}
+	return types
+}()
 
 // Texts calls message with the role of each message of an output, and text with each
 // text, and media with each image, document and sound. For an output that is not of this package it does nothing and returns
 // false.
 func Texts(output any, message func(core.Role), text func(string), media func(*message.Part)) bool {
-	switch out := output.(type) {
-	case *OpenAIOutput:
+	out := exactly(output)
+	if out != nil {
 		out.texts(message, text, media)
-	case *AnthropicOutput:
-		out.texts(message, text, media)
-	case *ResponsesOutput:
-		out.texts(message, text, media)
-	case *GeminiOutput:
-		out.texts(message, text, media)
-	default:
-		return false
 	}
-	return true
+	return out != nil
 }
 
 // ToolsOf returns the tools in an output of this package, nil if it has none.
 func ToolsOf(output any) json.RawMessage {
-	switch out := output.(type) {
-	case *OpenAIOutput:
-		return out.Tools
-	case *AnthropicOutput:
-		return out.Tools
-	case *ResponsesOutput:
-		return out.Tools
-	case *GeminiOutput:
-		return out.Tools
+	if out := exactly(output); out != nil {
+		return out.toolList()
 	}
 	return nil
 }
@@ -63,65 +76,8 @@ func ToolsOf(output any) json.RawMessage {
 // Started reports whether an output begins with a message that no item and no query has. Other
 // items may take its place.
 func Started(output any) bool {
-	switch out := output.(type) {
-	case *AnthropicOutput:
-		if len(out.Messages) == 0 {
-			return false
-		}
-		text, ok := out.Messages[0].Content.(string)
-		return ok && text == start
-	case *GeminiOutput:
-		if len(out.Contents) == 0 {
-			return false
-		}
-		text, ok := out.Contents[0].Parts[0].(GeminiText)
-		return ok && text.Text == start
-	}
-	return false
-}
-
-func (out *OpenAIOutput) texts(message func(core.Role), text func(string), media func(*message.Part)) {
-	for _, m := range out.Messages {
-		switch m := m.(type) {
-		case Whole:
-			message(m.Role)
-			m.texts(text, media)
-		case OpenAIMessage:
-			message(m.Role)
-			for _, t := range [...]string{m.Content, m.Name, string(m.ToolCalls), m.ToolCallID} {
-				text(t)
-			}
-		}
-	}
-}
-
-// texts counts the system blocks as one message. A message with tool calls or results counts
-// as one text: the JSON of its blocks.
-func (out *AnthropicOutput) texts(message func(core.Role), text func(string), media func(*message.Part)) {
-	if len(out.System) > 0 {
-		message(core.RoleSystem)
-	}
-	for i := range out.System {
-		text(out.System[i].Text)
-	}
-	for i := range out.Messages {
-		m := &out.Messages[i]
-		message(m.Role)
-		switch content := m.Content.(type) {
-		case string:
-			text(content)
-		case []TextBlock:
-			for j := range content {
-				text(content[j].Text)
-			}
-		case []any:
-			blockTexts(content, text, media)
-		default:
-			if doc, err := json.Marshal(content); err == nil {
-				text(string(doc))
-			}
-		}
-	}
+	out := exactly(output)
+	return out != nil && out.started()
 }
 
 // blockTexts counts blocks that are whole by their texts, and the JSON of the others as one text.
@@ -151,30 +107,13 @@ func ContextEnd(formatter, output any, w *core.Window) (text, separator, after s
 	if s.context.n == 0 {
 		return "", "", ""
 	}
-	switch out := output.(type) {
-	case string:
+	if out := exactly(output); out != nil {
+		return out.contextEnd(&s)
+	}
+	if out, ok := output.(string); ok {
 		switch formatter.(type) {
 		case Generic, *Generic:
 			return s.genericEnd(out)
-		}
-	case *OpenAIOutput:
-		if m, ok := out.Messages[min(len(s.system), 1)].(OpenAIMessage); ok {
-			return s.chatEnd(m.Content, openAIContext)
-		}
-	case *ResponsesOutput:
-		if m, ok := out.Input[0].(ResponsesMessage); ok {
-			return s.chatEnd(m.Content, openAIContext)
-		}
-	case *GeminiOutput:
-		if t, ok := out.Contents[0].Parts[0].(GeminiText); ok {
-			return s.chatEnd(t.Text, openAIContext)
-		}
-	case *AnthropicOutput:
-		switch content := out.Messages[0].Content.(type) {
-		case string:
-			return s.chatEnd(content, anthropicContext)
-		case []TextBlock:
-			return content[0].Text, contextSeparator, ""
 		}
 	}
 	return "", "", ""

@@ -111,21 +111,6 @@ func TestGenericTrimsTheWhole(t *testing.T) {
 	}
 }
 
-// Each name is that of one formatter, and an unknown name is that of none.
-func TestNames(t *testing.T) {
-	seen := map[string]bool{}
-	for _, name := range Names() {
-		f := Named(name)
-		if f == nil || f.FormatType() != name || seen[name] {
-			t.Errorf("%q names %T, or two formatters", name, f)
-		}
-		seen[name] = true
-	}
-	if f := Named("nothing"); f != nil || !seen[Default] {
-		t.Errorf("%q names %T; names: %v", "nothing", f, Names())
-	}
-}
-
 // upper is a formatter of the embedder: it embeds a built-in one, and writes something else.
 type upper struct{ Generic }
 

@@ -195,3 +195,22 @@ func (c *GeminiContent) texts(text func(string), media func(*message.Part)) {
 		}
 	}
 }
+
+func (out *GeminiOutput) self() exact { return out }
+
+func (out *GeminiOutput) toolList() json.RawMessage { return out.Tools }
+
+func (out *GeminiOutput) started() bool {
+	if len(out.Contents) == 0 {
+		return false
+	}
+	text, ok := out.Contents[0].Parts[0].(GeminiText)
+	return ok && text.Text == start
+}
+
+func (out *GeminiOutput) contextEnd(s *sections) (text, separator, after string) {
+	if t, ok := out.Contents[0].Parts[0].(GeminiText); ok {
+		return s.chatEnd(t.Text, openAIContext)
+	}
+	return "", "", ""
+}

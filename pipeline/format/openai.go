@@ -79,3 +79,31 @@ func (f OpenAI) Format(_ context.Context, w *core.Window) (any, error) {
 	}
 	return s.formatted(out), nil
 }
+
+func (out *OpenAIOutput) self() exact { return out }
+
+func (out *OpenAIOutput) toolList() json.RawMessage { return out.Tools }
+
+func (out *OpenAIOutput) started() bool { return false }
+
+func (out *OpenAIOutput) contextEnd(s *sections) (text, separator, after string) {
+	if m, ok := out.Messages[min(len(s.system), 1)].(OpenAIMessage); ok {
+		return s.chatEnd(m.Content, openAIContext)
+	}
+	return "", "", ""
+}
+
+func (out *OpenAIOutput) texts(message func(core.Role), text func(string), media func(*message.Part)) {
+	for _, m := range out.Messages {
+		switch m := m.(type) {
+		case Whole:
+			message(m.Role)
+			m.texts(text, media)
+		case OpenAIMessage:
+			message(m.Role)
+			for _, t := range [...]string{m.Content, m.Name, string(m.ToolCalls), m.ToolCallID} {
+				text(t)
+			}
+		}
+	}
+}

@@ -119,3 +119,16 @@ func (out *ResponsesOutput) texts(message func(core.Role), text func(string), me
 		}
 	}
 }
+
+func (out *ResponsesOutput) self() exact { return out }
+
+func (out *ResponsesOutput) toolList() json.RawMessage { return out.Tools }
+
+func (out *ResponsesOutput) started() bool { return false }
+
+func (out *ResponsesOutput) contextEnd(s *sections) (text, separator, after string) {
+	if m, ok := out.Input[0].(ResponsesMessage); ok {
+		return s.chatEnd(m.Content, openAIContext)
+	}
+	return "", "", ""
+}
