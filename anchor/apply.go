@@ -103,7 +103,7 @@ func (o *BuildOptions) setBudget(c *config.Config) error {
 	case o.Budget == nil:
 		return nil
 	}
-	b := &config.Budget{TotalTokens: o.Budget.TotalTokens, EnforceSharedPool: o.Budget.EnforceSharedPool}
+	b := &config.Budget{Total: o.Budget.TotalTokens, EnforceSharedPool: o.Budget.EnforceSharedPool}
 	for _, a := range o.Budget.Allocations {
 		b.Allocations = append(b.Allocations, config.Allocation{
 			Source: string(a.Source), MaxTokens: a.MaxTokens, MinTokens: a.MinTokens, Overflow: string(a.Overflow),

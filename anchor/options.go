@@ -74,6 +74,9 @@ const (
 	// ReadAnyway reads and writes if that is possible. If the user may not write, or the disk is
 	// full, it only reads.
 	ReadAnyway
+	// ReadExisting is like ReadAnyway, but makes no file: a store that is not there is empty, and has no
+	// collections.
+	ReadExisting
 	// DeleteOnly is for deleting on a full disk: the store releases the space that it reserves
 	// for this. The error is store.ErrFull if it has no such space.
 	DeleteOnly
@@ -85,6 +88,8 @@ func (x Access) open(ctx context.Context, path, synchronous string) (store.Store
 	switch x {
 	case ReadAnyway:
 		open = agentstore.OpenToRead
+	case ReadExisting:
+		open = agentstore.OpenExisting
 	case DeleteOnly:
 		open = agentstore.OpenToDelete
 	}

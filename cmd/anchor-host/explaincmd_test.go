@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"os"
 	"strings"
 	"testing"
@@ -120,6 +122,18 @@ func TestExplainInRequests(t *testing.T) {
 		if got := len(doc.Diagnostics.Items.All()); got != want {
 			t.Errorf("%s: %d stories, want %d", file, got, want)
 		}
+	}
+}
+
+// A mistyped name of a file is taken for the ID of a record. No store is made for it.
+func TestExplainMakesNoStore(t *testing.T) {
+	t.Chdir(t.TempDir())
+	code, _, stderr := run(t, "", "explain", "--store", "new/store.db", "bulid")
+	if code != codeNotFound || !strings.Contains(stderr, `build "bulid": not found`) {
+		t.Errorf("code %d, %s", code, stderr)
+	}
+	if _, err := os.Stat("new"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("explain made a store: %v", err)
 	}
 }
 

@@ -50,7 +50,7 @@ func TestExitCodes(t *testing.T) {
 	t.Chdir(write(t, map[string]string{
 		"good.yaml":   "steps: [{name: best, use: top_k}]",
 		"typo.yaml":   "timeot: 1s",
-		"budget.yaml": "window: {max_tokens: 10, answer: 10, budget: {total_tokens: 10}}",
+		"budget.yaml": "window: {max_tokens: 10, answer: 10}",
 		"gone.yaml":   "steps: [{name: x, use: gone, operation: filter}]",
 		"must.yaml":   "steps: [{name: x, use: gone, operation: filter, must: true}]",
 		"need.yaml":   "plugins: {instances: {i: {plugin: gone, must: true}}}",
@@ -81,7 +81,7 @@ func TestExitCodes(t *testing.T) {
 		{"typo in the configuration", []string{"build", "-c", "typo.yaml", "q"}, codeInvalid,
 			`anchor-host: typo.yaml:1:1: timeot: unknown key (did you mean "timeout"?)`},
 		{"no room left", []string{"build", "-c", "budget.yaml", "q"}, codeInvalid,
-			`anchor-host: invalid: budget: reserve_tokens 10 leave nothing of max_tokens 10: budget exceeded (lower the reserve)`},
+			`anchor-host: invalid: window.answer: 10 tokens leave nothing of the 10 of window.max_tokens: budget exceeded (lower it, or raise window.max_tokens)`},
 		{"no configuration", []string{"build", "-c", "none.yaml", "q"}, codeNotFound,
 			`anchor-host: read configuration: open none.yaml: no such file or directory (write one with: anchor-host init)`},
 		{"missing plugin, skip", []string{"build", "-c", "gone.yaml", "--max-tokens", "5", "q"}, codeOK,

@@ -73,6 +73,19 @@ func OpenToRead(ctx context.Context, path, synchronous string) (store.Store, err
 	return s, readErr
 }
 
+// OpenExisting opens the store like [OpenToRead], but makes no file: what would be in one is in an empty store in
+// memory, which has no index for collections.
+func OpenExisting(ctx context.Context, path, synchronous string) (store.Store, error) {
+	path, err := Path(path)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return store.NewMemory(), nil
+	}
+	return OpenToRead(ctx, path, synchronous)
+}
+
 // Schema returns the version of the schema of the store in a file, and changes nothing.
 func Schema(ctx context.Context, path string) (version int, err error) {
 	err = inspect(ctx, path, func(s *sqlite.Store) error {

@@ -2,6 +2,7 @@ package assemble
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,7 +23,8 @@ func BudgetOf(c *config.Config) (*fill.Budget, error) {
 	if b == nil {
 		b = new(config.Budget)
 	}
-	total := cmp.Or(b.TotalTokens, c.MaxTokens, pipeline.DefaultMaxTokens)
+	window := cmp.Or(c.MaxTokens, pipeline.DefaultMaxTokens)
+	total := cmp.Or(b.Total, window)
 	if b.Preset != "" {
 		caps := make([]pipeline.Source, len(b.Caps))
 		for i, s := range b.Caps {
@@ -30,10 +32,10 @@ func BudgetOf(c *config.Config) (*fill.Budget, error) {
 		}
 		preset, err := fill.PresetBudget(b.Preset, total, caps...)
 		if err != nil {
-			return nil, fmt.Errorf("%w: %s: %w", config.ErrInvalid, totalKey(b), err)
+			return nil, fmt.Errorf("%w: window.max_tokens: %w", config.ErrInvalid, err)
 		}
 		preset.EnforceSharedPool, preset.ReserveTokens = b.EnforceSharedPool, cmp.Or(c.Answer, preset.ReserveTokens)
-		return preset, nil
+		return preset, fits(preset, window)
 	}
 	out := &fill.Budget{TotalTokens: total, ReserveTokens: c.Answer, EnforceSharedPool: b.EnforceSharedPool}
 	for _, a := range b.Allocations {
@@ -42,15 +44,20 @@ func BudgetOf(c *config.Config) (*fill.Budget, error) {
 			Overflow: fill.OverflowStrategy(a.Overflow),
 		})
 	}
-	return out, nil
+	return out, fits(out, window)
 }
 
-// totalKey is the key that the total of a budget comes from.
-func totalKey(b *config.Budget) string {
-	if b.TotalTokens != 0 {
-		return "window.budget.total_tokens"
+// fits refuses a budget that does not fit into a window, by the key to change.
+func fits(b *fill.Budget, window int) error {
+	const remedy = "lower it, or raise window.max_tokens"
+	if b.ReserveTokens >= window {
+		return fmt.Errorf("%w: window.answer: %d tokens leave nothing of the %d of window.max_tokens: %w (%s)", config.ErrInvalid, b.ReserveTokens, window, pipeline.ErrBudget, remedy)
 	}
-	return "window.max_tokens"
+	err := b.Validate()
+	if errors.Is(err, pipeline.ErrBudget) {
+		return fmt.Errorf("%w: window.budget: the allocations and the %d tokens of the answer exceed the %d of window.max_tokens: %w (%s)", config.ErrInvalid, b.ReserveTokens, b.TotalTokens, pipeline.ErrBudget, remedy)
+	}
+	return err
 }
 
 // answerTokens returns the number of tokens of the answer for a body that must state one. It

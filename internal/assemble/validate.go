@@ -124,6 +124,9 @@ func (v *validator) values(place func(key string) string, states func(keys ...st
 		case slices.Contains(v.top, err.Error()):
 			continue
 		}
+		if key, text, ok := strings.Cut(err.Error(), ": "); ok && strings.HasPrefix(key, "window.") {
+			value.key, err = key, errors.New(text)
+		}
 		v.find(place(value.key), err)
 	}
 }

@@ -30,7 +30,7 @@ pipelines:
 	if len(warnings) != 2 || !strings.Contains(warnings[0], "f:2:9: steps[0]: ") || !strings.Contains(warnings[1], "pipelines.own.steps[0]: ") {
 		t.Errorf("warnings %q", warnings)
 	}
-	for _, want := range []string{"pipelines.own.steps[1].settings: ", "pipelines.small.window.budget: "} {
+	for _, want := range []string{"pipelines.own.steps[1].settings: ", "pipelines.small.window.max_tokens: "} {
 		if strings.Count(err.Error(), want) == 0 {
 			t.Errorf("no %q in\n%v", want, err)
 		}
@@ -44,7 +44,13 @@ pipelines:
 func TestValidateReportsTheTopOnce(t *testing.T) {
 	for text, want := range map[string][]string{
 		"window: {max_tokens: 5, budget: {preset: rag}}\npipelines: {a: {window: {order: chronological}}, b: {window: {fill: knapsack}}, c: {window: {max_tokens: 6}}}\n": {
-			"f:1:33: window.budget: window.max_tokens: preset rag of 5 tokens: ", "f:2:84: pipelines.c: window.max_tokens: preset rag of 6 tokens: ",
+			"f:1:22: window.max_tokens: preset rag of 5 tokens: ", "pipelines.c.window.max_tokens: preset rag of 6 tokens: ",
+		},
+		"window: {max_tokens: 100, answer: 200}\npipelines: {a: {window: {answer: 100}}}\n": {
+			"f:1:35: window.answer: 200 tokens leave nothing of the 100 of window.max_tokens: ", "pipelines.a.window.answer: 100 tokens leave nothing of the 100 ",
+		},
+		"window: {max_tokens: 100, answer: 50, budget: {allocations: [{source: memory, min_tokens: 60}]}}\n": {
+			"f:1:47: window.budget: the allocations and the 50 tokens of the answer exceed the 100 of window.max_tokens: ",
 		},
 		"counting: {model: claude-sonnet-4-5, calibration: none.jsonl}\npipelines: {a: {window: {fit: exact}}, b: {counting: {model: claude-sonnet-4-5, calibration: lost.jsonl}}, c: {counting: {model: gpt-4o}}}\n": {
 			"f:1:51: counting.calibration: open ", "pipelines.b.counting.calibration: open ",

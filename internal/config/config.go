@@ -106,9 +106,10 @@ type FormatOptions struct {
 type Budget struct {
 	Preset            string       `key:"preset" enum:"chat,rag,agent" doc:"Shares of max_tokens. A share is a minimum: a source has it if the window is full, and what it does not use is free for the others. chat: system 10 %, memory 10 %, conversation 20 %, retrieval 25 %. rag: system 10 %, memory 5 %, conversation 10 %, retrieval 40 %. agent: system 15 %, memory 10 %, conversation 15 %, retrieval 20 %, tool 15 %. All keep 15 % free for the answer."`
 	Caps              []string     `key:"caps" enum:"retrieval,memory,system,user,tool,conversation" doc:"The sources whose share of the preset is also a cap: they never have more."`
-	TotalTokens       int          `key:"total_tokens" min:"1" doc:"Upper limit for the allocations and the answer together. Default: max_tokens."`
 	Allocations       []Allocation `key:"allocations" doc:"Caps and minimums of single sources."`
 	EnforceSharedPool bool         `key:"enforce_shared_pool" doc:"Sources without an allocation together get only the tokens that are not allocated."`
+	// Total is what a program in Go sets for the allocations and the answer together. 0: the size of the window.
+	Total int
 }
 
 // Allocation is the cap of one source, its minimum, or both.

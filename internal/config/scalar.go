@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/anchor-host/anchor-host/internal/units"
@@ -21,8 +22,16 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// String returns the span in the form of the file.
-func (d Duration) String() string { return time.Duration(d).String() }
+// String returns the span in the form of the file, without parts that are zero.
+func (d Duration) String() string {
+	s := time.Duration(d).String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(s, zero) {
+			s = s[:len(s)-2]
+		}
+	}
+	return s
+}
 
 // Size is a number of bytes written "64MiB" or "1KiB".
 type Size int64

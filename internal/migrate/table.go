@@ -72,6 +72,8 @@ var moves = []move{
 	// What is gone.
 	{"steps.*.rrf_k", ""},
 	{"budget.allocations.*.priority", ""},
+	{"budget.total_tokens", ""},
+	{"window.budget.total_tokens", ""},
 	{"conversation.recency", ""},
 	{"conversation.recency_lowest", ""},
 	{"conversation.recency_rate", ""},

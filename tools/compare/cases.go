@@ -153,7 +153,7 @@ func (m *maker) budget(total int) (b object, left int) {
 			shares = append(shares, share)
 		}
 	}
-	b = object{"total_tokens": total, "allocations": shares}
+	b = object{"allocations": shares}
 	m.maybe(30, b, "enforce_shared_pool", func() any { return m.chance(50) })
 	return b, left
 }

@@ -39,9 +39,10 @@ func open(a *cli.App, cmd *cobra.Command, access anchor.Access, work func(*ancho
 	return work(app)
 }
 
-// With opens the store to read, for a command that needs it for some of its arguments only.
+// With opens the store to read, for a command that needs it for some of its arguments only. A store that is not there
+// is not made, since an argument may be the mistyped name of something else.
 func With(a *cli.App, cmd *cobra.Command, work func(*anchor.App) error) error {
-	return open(a, cmd, anchor.ReadAnyway, work)
+	return open(a, cmd, anchor.ReadExisting, work)
 }
 
 // openToDelete is like open, for work that frees space. On a full disk it uses the space that the
