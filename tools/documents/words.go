@@ -116,4 +116,3 @@ func compare(want, have map[string]int) (words, found int) {
 	}
 	return words, found
 }
-

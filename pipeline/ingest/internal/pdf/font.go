@@ -233,7 +233,8 @@ func (r *reader) cmap(f *font, data []byte) {
 		drawn := r.m.Held() - held
 		switch o {
 		case "endcodespacerange":
-			if t, ok := first(args); ok && len(t) > 0 && len(t) <= 4 {
+			// A simple font has codes of one byte, whatever its table says.
+			if t, ok := first(args); ok && f.composite && len(t) > 0 && len(t) <= 4 {
 				f.bytes = len(t)
 			}
 		case "endbfchar":
