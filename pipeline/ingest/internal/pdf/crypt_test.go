@@ -28,7 +28,7 @@ func TestEncrypted(t *testing.T) {
 				t.Errorf("%s: error %v, want %v", path, err, ErrEncrypted)
 			}
 		case err != nil || len(f.Pages) != 1 || f.Pages[0] != "Standards are often\nlocked this way." || f.Title != "A locked title":
-			t.Errorf("%s: %q, error %v", path, f, err)
+			t.Errorf("%s: %+v, error %v", path, f, err)
 		}
 	}
 }
@@ -44,7 +44,7 @@ func TestIdentityFilter(t *testing.T) {
 	clear = clear[:from] + "stream\nBT /F1 10 Tf (in the clear) Tj ET\n" + clear[to:]
 	f, err := Read(account(t, len(data)), []byte(clear))
 	if err != nil || len(f.Pages) != 1 || f.Pages[0] != "in the clear" || f.Title != "A locked title" {
-		t.Errorf("%q, error %v", f, err)
+		t.Errorf("%+v, error %v", f, err)
 	}
 }
 
@@ -56,7 +56,7 @@ func TestSimpleFont(t *testing.T) {
 			"<< /Type /Font /Subtype /"+subtype+" /ToUnicode 10 0 R >>", "<< >>\nstream\n"+table+"\nendstream")
 		data = []byte(strings.Replace(string(data), "/F1 5 0 R", "/G 9 0 R", 1))
 		if f, err := Read(account(t, 1000), data); err != nil || f.Pages[0] != "National Park Service" {
-			t.Errorf("%s: %q, error %v", subtype, f, err)
+			t.Errorf("%s: %+v, error %v", subtype, f, err)
 		}
 	}
 }

@@ -48,7 +48,14 @@ type reader struct {
 	crypt   *security                // nil for a file that is not encrypted
 	closed  bool                     // it is, and streams of objects wait for the key
 	fonts   map[unsafe.Pointer]*font // by their dictionaries
-	shown   []byte                   // the text of a page
+	out     []byte // the text of all lines
+	lines   []line
+	pages   []pageLines
+	// What pages use one after the other.
+	glyphs      []glyph
+	shown       []byte
+	units       []unit
+	right, left int // letters of lines that have some from right to left
 }
 
 // Read reads a file. The meter pays for all.
@@ -82,15 +89,16 @@ func Read(m *meter.Meter, data []byte) (File, error) {
 			f.Title = strings.TrimSpace(decodeTitle(t))
 		}
 	}
-	pages := r.pages()
+	pages := r.pageNodes()
 	for _, p := range pages {
-		if f.Pages = meter.Append(m, f.Pages, r.page(p)); m.Err() != nil {
+		if r.page(p); m.Err() != nil {
 			return f, m.Err()
 		}
 	}
 	if m.Err() == nil && len(pages) == 0 {
 		return f, fmt.Errorf("%w: no pages", ErrDamaged)
 	}
+	r.finish(&f)
 	return f, m.Err()
 }
 
@@ -449,8 +457,8 @@ type pageNode struct {
 	resources any
 }
 
-// pages returns the pages in order.
-func (r *reader) pages() []pageNode {
+// pageNodes returns the pages in order.
+func (r *reader) pageNodes() []pageNode {
 	var list []pageNode
 	seen := map[ref]bool{}
 	var walk func(v, resources any, depth int)

@@ -1,6 +1,7 @@
 package pdf
 
 import (
+	"math"
 	"reflect"
 	"strconv"
 	"strings"
@@ -17,11 +18,12 @@ type font struct {
 	bytes     int // of a code
 	unicode   map[int]string
 	texts     []span[string]
-	simple    [256]rune
+	simple    [256]string
 	composite bool
 	widths    map[int]float64
 	wide      []span[float64]
-	width     float64 // of all others, in thousandths
+	width     float64 // of all others
+	unit      float64 // of widths, in parts of the size
 	added     int     // codes, one by one
 }
 
@@ -53,7 +55,7 @@ func (r *reader) readFont(v any) *font {
 	if f, ok := r.fonts[key]; ok {
 		return f
 	}
-	f := &font{bytes: 1, unicode: map[int]string{}, widths: map[int]float64{}, width: 500}
+	f := &font{bytes: 1, unicode: map[int]string{}, widths: map[int]float64{}, width: 500, unit: 0.001}
 	r.m.Take(int(unsafe.Sizeof(*f)) + slotBytes)
 	if d["Subtype"] == name("Type0") {
 		f.composite, f.bytes, f.width = true, 2, 1000
@@ -62,6 +64,9 @@ func (r *reader) readFont(v any) *font {
 		}
 	} else {
 		r.encoding(f, d)
+		if m := r.array(d["FontMatrix"]); d["Subtype"] == name("Type3") && len(m) == 6 {
+			f.unit = math.Abs(numbers(m)[0])
+		}
 		first, _ := r.resolve(d["FirstChar"]).(float64)
 		widths := r.array(d["Widths"])
 		for i, w := range widths[:min(len(widths), 256)] {
@@ -141,10 +146,10 @@ func (r *reader) encoding(f *font, d dict) {
 		table = charmap.Macintosh
 	}
 	for i := range f.simple {
-		f.simple[i] = table.DecodeByte(byte(i))
+		f.simple[i] = clean(string(table.DecodeByte(byte(i))))
 	}
 	if base == "" { // Adobe's standard encoding, where it differs
-		f.simple['\''], f.simple['`'], f.simple[0xAE], f.simple[0xAF] = '’', '‘', 'ﬁ', 'ﬂ'
+		f.simple['\''], f.simple['`'], f.simple[0xAE], f.simple[0xAF] = "’", "‘", "fi", "fl"
 	}
 	code := 0
 	for _, v := range r.array(differences["Differences"]) {
@@ -156,8 +161,8 @@ func (r *reader) encoding(f *font, d dict) {
 			code = int(v)
 		case name:
 			if code >= 0 && code < 256 {
-				if c := glyph(string(v)); c != utf8.RuneError {
-					f.simple[code] = c
+				if t, ok := named(string(v), code); ok {
+					f.simple[code] = t
 				}
 			}
 			code++
@@ -165,8 +170,35 @@ func (r *reader) encoding(f *font, d dict) {
 	}
 }
 
-// glyph returns the character of a glyph's name.
-func glyph(n string) rune {
+// named returns the text of a glyph by its name. It is false for a name that only repeats the code, or does not
+// matter: the encoding says then what the code is.
+func named(n string, code int) (string, bool) {
+	if n == ".notdef" || n == "" {
+		return "", false
+	}
+	if c := character(n); c != utf8.RuneError {
+		return clean(string(c)), true
+	}
+	digits := strings.TrimLeft(n, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
+	if v, err := strconv.Atoi(digits); err == nil && v == code {
+		return "", false
+	}
+	if v, err := strconv.ParseUint(n[1:], 16, 9); err == nil && int(v) == code {
+		return "", false
+	}
+	text := ""
+	for part := range strings.SplitSeq(n, "_") { // such as T_h
+		c := character(part)
+		if c == utf8.RuneError {
+			return "", true
+		}
+		text += string(c)
+	}
+	return clean(text), true
+}
+
+// character returns the character of a glyph's name.
+func character(n string) rune {
 	n, _, _ = strings.Cut(n, ".")
 	if c, size := utf8.DecodeRuneInString(n); size == len(n) && size > 0 {
 		return c
@@ -271,7 +303,7 @@ func first(args []any) (text, bool) {
 func mapping(t text) string { return decodeUTF16(t[:min(len(t), maxMapping)]) }
 
 func (r *reader) setText(f *font, code int, t text) {
-	if s := mapping(t); r.add(f, len(s)) {
+	if s := clean(mapping(t)); r.add(f, len(s)) {
 		f.unicode[code] = s
 	}
 }
@@ -291,7 +323,7 @@ func (r *reader) setRange(f *font, a, b int, to any) {
 			return
 		}
 		for c := a; c <= b && r.add(f, 4*len(base)); c++ {
-			f.unicode[c] = string(base)
+			f.unicode[c] = clean(string(base))
 			base[len(base)-1]++
 		}
 	case []any:
@@ -321,17 +353,21 @@ func (f *font) widthOf(code int) float64 {
 	return f.width
 }
 
-// appendText adds the text of a code, whose last byte is c.
-func (f *font) appendText(to []byte, code int, c byte) []byte {
+// appendText adds the text of a code.
+func (f *font) appendText(to []byte, code int) []byte {
 	if u, ok := f.unicode[code]; ok {
 		return append(to, u...)
 	}
 	if s := find(f.texts, code); s != nil {
 		last, size := utf8.DecodeLastRuneInString(s.value)
-		return utf8.AppendRune(append(to, s.value[:len(s.value)-size]...), last+rune(code-s.from))
+		last += rune(code - s.from)
+		if last >= 0xE000 || last < ' ' {
+			return append(to, clean(s.value[:len(s.value)-size]+string(last))...)
+		}
+		return utf8.AppendRune(append(to, s.value[:len(s.value)-size]...), last)
 	}
 	if !f.composite {
-		return utf8.AppendRune(to, f.simple[c])
+		return append(to, f.simple[code&0xFF]...)
 	}
 	return to
 }
