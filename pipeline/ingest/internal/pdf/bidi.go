@@ -14,7 +14,7 @@ func rightToLeft(t []byte) bool {
 	for i, c := range t {
 		switch {
 		case c >= 0xD6 && c <= 0xDF, // U+0590 to U+07FF
-			c == 0xE0 && i+1 < len(t) && t[i+1] < 0xA4, // to U+08FF
+			c == 0xE0 && i+1 < len(t) && t[i+1] < 0xA4,                    // to U+08FF
 			c == 0xEF && i+1 < len(t) && t[i+1] >= 0xAC && t[i+1] <= 0xBB, // forms for presentation
 			c == 0xF0 && i+1 < len(t) && t[i+1] == 0x90, c == 0xF0 && i+1 < len(t) && t[i+1] == 0x9E:
 			return true

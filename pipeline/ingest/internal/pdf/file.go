@@ -48,19 +48,20 @@ type reader struct {
 	crypt   *security                // nil for a file that is not encrypted
 	closed  bool                     // it is, and streams of objects wait for the key
 	fonts   map[unsafe.Pointer]*font // by their dictionaries
-	out     []byte // the text of all lines
+	out     []byte                   // the text of all lines
 	lines   []line
 	pages   []pageLines
 	// What pages use one after the other.
 	glyphs      []glyph
 	shown       []byte
 	units       []unit
-	right, left int // letters of lines that have some from right to left
+	right, left int                     // letters of lines that have some from right to left
+	said        map[unsafe.Pointer]bool // fields, by what has their values
 }
 
 // Read reads a file. The meter pays for all.
 func Read(m *meter.Meter, data []byte) (File, error) {
-	r := &reader{m: m, data: data, objects: map[ref]any{}, trailer: dict{}, fonts: map[unsafe.Pointer]*font{}}
+	r := &reader{m: m, data: data, objects: map[ref]any{}, trailer: dict{}, fonts: map[unsafe.Pointer]*font{}, said: map[unsafe.Pointer]bool{}}
 	if !bytes.HasPrefix(bytes.TrimLeft(data[:min(len(data), 1024)], "\x00\r\n\t \xef\xbb\xbf"), []byte("%PDF-")) {
 		return File{}, fmt.Errorf("%w: it does not begin with %%PDF-", ErrDamaged)
 	}
@@ -493,9 +494,13 @@ func (r *reader) pageNodes() []pageNode {
 	return list
 }
 
+// decodeTitle decodes a text of the file outside of its pages.
 func decodeTitle(t text) string {
-	if bytes.HasPrefix(t, []byte{0xFE, 0xFF}) {
+	switch {
+	case bytes.HasPrefix(t, []byte{0xFE, 0xFF}):
 		return decodeUTF16(t[2:])
+	case bytes.HasPrefix(t, []byte{0xEF, 0xBB, 0xBF}):
+		return strings.ToValidUTF8(string(t[3:]), "")
 	}
 	s, err := charmap.Windows1252.NewDecoder().Bytes(t)
 	if err != nil {

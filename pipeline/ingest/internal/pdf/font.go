@@ -151,6 +151,9 @@ func (r *reader) encoding(f *font, d dict) {
 	if base == "" { // Adobe's standard encoding, where it differs
 		f.simple['\''], f.simple['`'], f.simple[0xAE], f.simple[0xAF] = "’", "‘", "fi", "fl"
 	}
+	if n, ok := r.resolve(d["BaseFont"]).(name); ok {
+		f.symbolic(string(n))
+	}
 	code := 0
 	for _, v := range r.array(differences["Differences"]) {
 		if !r.m.Work(8) {
@@ -239,10 +242,48 @@ var glyphs = map[string]rune{
 	"quotesinglbase": '‚', "quotedblbase": '„', "endash": '–', "emdash": '—', "bullet": '•', "ellipsis": '…', "fi": 'ﬁ', "fl": 'ﬂ', "ff": 'ﬀ', "ffi": 'ﬃ', "ffl": 'ﬄ',
 	"germandbls": 'ß', "ae": 'æ', "AE": 'Æ', "oe": 'œ', "OE": 'Œ', "lslash": 'ł', "Lslash": 'Ł', "dotlessi": 'ı', "degree": '°', "section": '§', "paragraph": '¶',
 	"copyright": '©', "registered": '®', "trademark": '™', "Euro": '€', "sterling": '£', "yen": '¥', "cent": '¢', "mu": 'µ', "multiply": '×', "divide": '÷',
-	"plusminus": '±', "minus": '−', "periodcentered": '·', "guillemotleft": '«', "guillemotright": '»', "alpha": 'α', "beta": 'β', "gamma": 'γ', "delta": 'δ',
-	"epsilon": 'ε', "lambda": 'λ', "pi": 'π', "sigma": 'σ', "tau": 'τ', "phi": 'φ', "omega": 'ω', "Delta": 'Δ', "Sigma": 'Σ', "Omega": 'Ω', "arrowright": '→',
+	"plusminus": '±', "minus": '−', "periodcentered": '·', "guillemotleft": '«', "guillemotright": '»', "arrowright": '→',
 	"lessequal": '≤', "greaterequal": '≥', "notequal": '≠', "infinity": '∞', "element": '∈', "summation": '∑', "radical": '√', "partialdiff": '∂', "integral": '∫',
 	"nbspace": ' ', "sfthyphen": '-', "exclamdown": '¡', "questiondown": '¿', "ordfeminine": 'ª', "ordmasculine": 'º',
+}
+
+// The Greek letters in the order of Unicode, where -- is none.
+const greek = "Alpha Beta Gamma Delta Epsilon Zeta Eta Theta Iota Kappa Lambda Mu Nu Xi Omicron Pi Rho -- Sigma Tau Upsilon Phi Chi Psi Omega"
+
+func init() {
+	for i, n := range strings.Fields(greek) {
+		small := strings.ToLower(n)
+		for _, n := range []string{n, n + "1"} {
+			glyphs[n] = rune(0x391 + i)
+		}
+		for _, n := range []string{small, small + "1", "var" + small} {
+			glyphs[n] = rune(0x3B1 + i)
+		}
+	}
+	glyphs["sigma1"], glyphs["mu"] = 'ς', 'µ'
+}
+
+// symbols are the characters of the font Symbol from "!" on, and from 0xA0 on. A space stands for none.
+const (
+	symbols      = "!∀#∃%&∋()∗+,−./0123456789:;<=>?≅ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖ[∴]⊥_ αβχδεφγηιϕκλμνοπθρστυϖωξψζ{|}∼"
+	otherSymbols = "€ϒ′≤⁄∞ƒ♣♦♥♠↔←↑→↓°±″≥×∝∂•÷≠≡≈…  ↵ℵℑℜ℘⊗⊕∅∩∪⊃⊇⊄⊂⊆∈∉∠∇®©™∏√⋅¬∧∨⇔⇐⇑⇒⇓◊〈®©™∑"
+)
+
+// symbolic fills the table of a font that has an encoding of its own, if that is known.
+func (f *font) symbolic(base string) {
+	switch _, n, ok := strings.Cut(base, "+"); {
+	case ok && n == "Symbol", base == "Symbol", base == "SymbolMT":
+		for first, list := range map[int]string{'!': symbols, 0xA0: otherSymbols} {
+			for _, r := range list {
+				f.simple[first] = strings.TrimSpace(string(r))
+				first++
+			}
+		}
+		f.simple[' '] = " "
+	case ok && n == "ZapfDingbats", base == "ZapfDingbats":
+		clear(f.simple[:])
+		f.simple[' '] = " "
+	}
 }
 
 // cmap reads the pairs of a table from codes to Unicode.

@@ -63,6 +63,8 @@ func (r *reader) page(p pageNode) {
 	first, from := len(r.lines), len(r.out)
 	c.run(content)
 	c.endLine(true)
+	c.state, c.stack = state{ctm: identity, scale: 1}, nil
+	c.notes(p.dict["Annots"])
 	r.m.Give(cap(content))
 	unread := 0.0
 	if c.unknown >= leastUnknown && float64(c.unknown) > mostUnknown*float64(c.codes) {
@@ -253,8 +255,13 @@ func (c *canvas) form(args []any) {
 		return
 	}
 	n, _ := args[0].(name)
-	s, ok := c.resolve(c.dict(c.resources["XObject"])[string(n)]).(stream)
-	if !ok || s.dict["Subtype"] != name("Form") || !c.m.Work(streamWork) {
+	if s, ok := c.resolve(c.dict(c.resources["XObject"])[string(n)]).(stream); ok && s.dict["Subtype"] == name("Form") {
+		c.showForm(s)
+	}
+}
+
+func (c *canvas) showForm(s stream) {
+	if !c.m.Work(streamWork) {
 		return
 	}
 	data, held := c.unfold(s)
@@ -273,4 +280,3 @@ func (c *canvas) form(args []any) {
 	c.state, c.resources, c.stack = saved, resources, stack
 	c.m.Give(held)
 }
-
