@@ -1,7 +1,7 @@
 package pdf
 
 import (
-	"strings"
+	"bytes"
 
 	"github.com/anchor-host/anchor-host/pipeline/ingest/meter"
 )
@@ -17,6 +17,12 @@ func (r *reader) finish(f *File) {
 	if !r.m.Work(8*len(r.out) + 64*len(r.lines)) {
 		return
 	}
+	if useless(f.Title) && len(r.pages) > 0 {
+		if t := r.title(); t != "" {
+			f.Title = t
+		}
+	}
+	r.heads()
 	for i, p := range r.pages {
 		if p.unread > 0 {
 			f.Unread = meter.Append(r.m, f.Unread, Unread{i + 1, p.unread})
@@ -31,24 +37,28 @@ func (r *reader) compose(lines []line) string {
 	for _, l := range lines {
 		size += l.to - l.from + 2
 	}
-	if !r.m.Take(size) {
+	if !r.m.Take(2 * size) {
 		return ""
 	}
-	var b strings.Builder
-	b.Grow(size)
-	for i, l := range lines {
-		t := strings.TrimSpace(string(r.out[l.from:l.to]))
-		next := i+1 < len(lines) && !lines[i+1].gap
-		switch n := len(t); {
-		case next && n > 2 && t[n-1] == '-' && t[n-2] >= 'a' && t[n-2] <= 'z':
-			b.WriteString(t[:n-1])
-		case next:
-			b.WriteString(t)
-			b.WriteByte('\n')
-		default:
-			b.WriteString(t)
-			b.WriteString("\n\n")
+	out := make([]byte, 0, size)
+	gap := false
+	for _, l := range lines {
+		if gap = gap || l.gap; l.dropped {
+			continue
 		}
+		t := bytes.TrimSpace(r.out[l.from:l.to])
+		switch n := len(out); {
+		case n == 0:
+		case gap:
+			out = append(out, "\n\n"...)
+		case n > 2 && len(t) > 0 && t[0] >= 'a' && out[n-1] == '-' && out[n-2] >= 'a' && out[n-2] <= 'z':
+			out = out[:n-1]
+		default:
+			out = append(out, '\n')
+		}
+		out, gap = append(out, t...), false
 	}
-	return strings.TrimSpace(b.String())
+	text := string(out)
+	r.m.Give(2*size - len(text))
+	return text
 }

@@ -80,6 +80,9 @@ func (r *reader) readFont(v any) *font {
 		r.cmap(f, data)
 		r.m.Give(held)
 	}
+	if d["Subtype"] == name("Type3") {
+		f.dropDingbats()
+	}
 	r.fonts[key] = f
 	return f
 }
@@ -173,6 +176,20 @@ func (r *reader) encoding(f *font, d dict) {
 	}
 }
 
+// texLow are the low codes of TeX's fonts, old and new. Bitmaps of these have names such as a27.
+var texLow = map[int]string{
+	11: "ff", 12: "fi", 13: "fl", 14: "ffi", 15: "ffl", 16: "“", 17: "”", 21: "–", 22: "—", 27: "ff", 28: "fi", 29: "fl", 30: "ffi", 31: "ffl",
+}
+
+// dropDingbats leaves out values that Ghostscript makes of names such as a97, which stand for codes.
+func (f *font) dropDingbats() {
+	for k, u := range f.unicode {
+		if c, _ := utf8.DecodeRuneInString(u); c >= 0x2600 && c <= 0x27BF && k >= 0 && k < 256 && f.simple[k] != "" {
+			delete(f.unicode, k)
+		}
+	}
+}
+
 // named returns the text of a glyph by its name. It is false for a name that only repeats the code, or does not
 // matter: the encoding says then what the code is.
 func named(n string, code int) (string, bool) {
@@ -184,7 +201,7 @@ func named(n string, code int) (string, bool) {
 	}
 	digits := strings.TrimLeft(n, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
 	if v, err := strconv.Atoi(digits); err == nil && v == code {
-		return "", false
+		return texLow[code], texLow[code] != ""
 	}
 	if v, err := strconv.ParseUint(n[1:], 16, 9); err == nil && int(v) == code {
 		return "", false

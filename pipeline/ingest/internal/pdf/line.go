@@ -32,6 +32,7 @@ type line struct {
 	up, size float64
 	gap      bool // it begins a paragraph
 	turned   bool // it does not go from left to right
+	dropped  bool // it repeats at the edge of pages
 }
 
 // Gaps in parts of the size of the font.
@@ -40,7 +41,7 @@ const (
 	thinGap  = 0.04 // of a space that was shown, and is one
 	lineGap  = 0.5  // across, to another line
 	backward = 1    // to what is left of the text before
-	loosest  = 0.5  // between letters
+	loosest  = 0.3  // between letters
 )
 
 // place begins another line if what is shown next does not go on in the line before.
@@ -92,7 +93,7 @@ func (c *canvas) endLine(gap bool) {
 			}
 		}
 		if len(c.out) > from {
-			c.lines = meter.Append(c.m, c.lines, line{from, len(c.out), l.up, l.size, l.gap, !(l.dirX > 0.99)})
+			c.lines = meter.Append(c.m, c.lines, line{from: from, to: len(c.out), up: l.up, size: l.size, gap: l.gap, turned: !(l.dirX > 0.99)})
 			l.gap = gap
 		}
 	}
