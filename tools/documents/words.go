@@ -131,8 +131,11 @@ func count(text string) map[string]int {
 		return c
 	}, text)
 	n := map[string]int{}
-	for _, word := range strings.FieldsFunc(text, func(c rune) bool { return !unicode.In(c, unicode.L, unicode.M, unicode.N) }) {
+	for _, word := range strings.FieldsFunc(text, func(c rune) bool { return !unicode.In(c, unicode.L, unicode.M, unicode.N) && !unknown(c) }) {
 		start := 0
+		if strings.ContainsFunc(word, unknown) {
+			continue
+		}
 		for i, c := range word {
 			if unicode.In(c, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai) {
 				if start < i {
@@ -147,6 +150,12 @@ func count(text string) map[string]int {
 		}
 	}
 	return n
+}
+
+// unknown reports whether a character stands for a letter that a reader does not know: a code of the file, or a sign that
+// Ghostscript writes for bitmaps.
+func unknown(c rune) bool {
+	return c < ' ' && !unicode.IsSpace(c) || c == unicode.ReplacementChar || c >= 0x2190 && c <= 0x27BF || unicode.Is(unicode.Co, c)
 }
 
 // compare returns how many words are wanted, and how many of them are there.

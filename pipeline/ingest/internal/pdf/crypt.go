@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"crypto/aes"
 	"crypto/cipher"
-	"crypto/md5" //nolint:gosec // the format demands it
-	"crypto/rc4" //nolint:gosec // the format demands it
+	"crypto/md5"
+	"crypto/rc4"
 	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/binary"
@@ -99,21 +99,21 @@ func (r *reader) key128(d dict, size int) []byte {
 	if revision < 3 {
 		size = 5
 	}
-	in := bytes.Join([][]byte{padding, owner[:32], binary.LittleEndian.AppendUint32(nil, uint32(int64(permissions))), id}, nil) //nolint:gosec // a set of bits
+	in := bytes.Join([][]byte{padding, owner[:32], binary.LittleEndian.AppendUint32(nil, uint32(int64(permissions))), id}, nil)
 	if r.resolve(d["EncryptMetadata"]) == false && revision >= 4 {
 		in = append(in, 0xFF, 0xFF, 0xFF, 0xFF)
 	}
-	sum := md5.Sum(in) //nolint:gosec // the format demands it
+	sum := md5.Sum(in)
 	if revision >= 3 {
 		for range 50 {
-			sum = md5.Sum(sum[:size]) //nolint:gosec // the format demands it
+			sum = md5.Sum(sum[:size])
 		}
 	}
 	key := bytes.Clone(sum[:size])
 	proof := bytes.Clone(padding)
 	rounds := byte(1)
 	if revision >= 3 {
-		hash := md5.Sum(append(proof, id...)) //nolint:gosec // the format demands it
+		hash := md5.Sum(append(proof, id...))
 		proof, rounds = hash[:], 20
 	}
 	for i := range rounds {
@@ -130,7 +130,7 @@ func (r *reader) key128(d dict, size int) []byte {
 }
 
 func xorRC4(key, data []byte) {
-	if c, err := rc4.NewCipher(key); err == nil { //nolint:gosec // the format demands it
+	if c, err := rc4.NewCipher(key); err == nil {
 		c.XORKeyStream(data, data)
 	}
 }
@@ -204,12 +204,12 @@ func (r *reader) decrypt(how method, id objectID, data []byte) []byte {
 	}
 	key := r.crypt.key
 	if how != aesAll {
-		n := uint32(id.number) //nolint:gosec // at most 1 << 30
+		n := uint32(id.number)
 		in := append(bytes.Clone(key), byte(n), byte(n>>8), byte(n>>16), byte(id.generation), byte(id.generation>>8))
 		if how == aesKey {
 			in = append(in, "sAlT"...)
 		}
-		sum := md5.Sum(in) //nolint:gosec // the format demands it
+		sum := md5.Sum(in)
 		key = sum[:min(len(key)+5, 16)]
 	}
 	if how == rc4Key {

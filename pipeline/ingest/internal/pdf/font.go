@@ -184,7 +184,7 @@ var texLow = map[int]string{
 // dropDingbats leaves out values that Ghostscript makes of names such as a97, which stand for codes.
 func (f *font) dropDingbats() {
 	for k, u := range f.unicode {
-		if c, _ := utf8.DecodeRuneInString(u); c >= 0x2600 && c <= 0x27BF && k >= 0 && k < 256 && f.simple[k] != "" {
+		if c, _ := utf8.DecodeRuneInString(u); c >= 0x2190 && c <= 0x27BF && k >= 0 && k < 256 && f.simple[k] != "" {
 			delete(f.unicode, k)
 		}
 	}
@@ -261,6 +261,8 @@ var glyphs = map[string]rune{
 	"copyright": '©', "registered": '®', "trademark": '™', "Euro": '€', "sterling": '£', "yen": '¥', "cent": '¢', "mu": 'µ', "multiply": '×', "divide": '÷',
 	"plusminus": '±', "minus": '−', "periodcentered": '·', "guillemotleft": '«', "guillemotright": '»', "arrowright": '→',
 	"lessequal": '≤', "greaterequal": '≥', "notequal": '≠', "infinity": '∞', "element": '∈', "summation": '∑', "radical": '√', "partialdiff": '∂', "integral": '∫',
+	"acute": '´', "circumflex": 'ˆ', "tilde": '˜', "macron": '¯', "breve": '˘', "dotaccent": '˙', "dieresis": '¨', "ring": '˚', "hungarumlaut": '˝',
+	"caron": 'ˇ', "cedilla": '¸', "ogonek": '˛', "dotlessj": 'ȷ',
 	"nbspace": ' ', "sfthyphen": '-', "exclamdown": '¡', "questiondown": '¿', "ordfeminine": 'ª', "ordmasculine": 'º',
 }
 

@@ -23,6 +23,7 @@ type drawn struct {
 	across, up float64 // its place across, and on the page
 	size       float64 // of the largest glyph
 	spaced     bool    // a space was shown last
+	accents    int     // that stand alone
 	gap        bool    // it begins a paragraph
 }
 
@@ -84,6 +85,11 @@ func (c *canvas) endLine(gap bool) {
 	l := &c.cur
 	if n := len(l.glyphs); n > 0 && c.m.Work(16*n+len(l.text)) {
 		from := len(c.out)
+		if l.accents > 0 && c.m.Work(500*l.accents) {
+			if l.text, _ = meter.Room(c.m, l.text, 4*l.accents); c.m.Err() == nil {
+				l.compose()
+			}
+		}
 		room, ok := meter.Room(c.m, c.out, 4*len(l.text)+n)
 		if c.out = room; ok {
 			if rightToLeft(l.text) {
@@ -98,7 +104,7 @@ func (c *canvas) endLine(gap bool) {
 		}
 	}
 	l.gap = l.gap || gap
-	l.glyphs, l.text, l.spaced = l.glyphs[:0], l.text[:0], false
+	l.glyphs, l.text, l.spaced, l.accents = l.glyphs[:0], l.text[:0], false, 0
 }
 
 // write adds glyphs with spaces between words.

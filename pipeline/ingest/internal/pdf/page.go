@@ -237,7 +237,9 @@ func (c *canvas) decode(t text, x, length float64) float64 {
 			c.codes++
 			c.m.Work(len(shown))
 			l.glyphs = meter.Append(c.m, l.glyphs, glyph{x + pos*length, x + (pos+width)*length, before, len(l.text), l.spaced})
-			l.spaced = false
+			if l.spaced = false; len(shown) <= 2 && combining[string(shown)] != 0 {
+				l.accents++
+			}
 		}
 		pos += width + c.char*c.scale
 		if n == 1 && k == ' ' {
