@@ -55,7 +55,7 @@ func (c *canvas) visual() {
 		c.right, c.left = c.right+b2i(u.class == bidi.R), c.left+b2i(u.class == bidi.L)
 		c.units = meter.Append(c.m, c.units, u)
 	}
-	base := uint8(b2i(c.right >= c.left))
+	base := c.base()
 	levels(c.units, base)
 	for level := uint8(2); level >= 1; level-- {
 		reverse(c.units, level)
@@ -74,6 +74,21 @@ func (c *canvas) visual() {
 		}
 		c.out = append(c.out, part...)
 	}
+}
+
+// base is the level of the line: that of the letters at both of its ends, or else of most letters of such lines.
+func (c *canvas) base() uint8 {
+	strong := func(u unit) bool { return u.class == bidi.L || u.class == bidi.R }
+	i := slices.IndexFunc(c.units, strong)
+	for k := len(c.units) - 1; k > i && i >= 0; k-- {
+		if strong(c.units[k]) {
+			if c.units[k].class == c.units[i].class {
+				return uint8(b2i(c.units[k].class == bidi.R))
+			}
+			break
+		}
+	}
+	return uint8(b2i(c.right >= c.left))
 }
 
 func b2i(b bool) int {

@@ -10,7 +10,7 @@ import (
 // What makes a line a running head or foot, or the number of a page.
 const (
 	fewestPages = 4 // of a file that may have some
-	edgeLines   = 3 // at the top and at the bottom of a page that may be some
+	edgeLines   = 2 // at the top and at the bottom of a page that may be some
 	repeats     = 3 // pages that have it
 	farthest    = 4 // pages from one to the next
 	maxNumbers  = 4 // in it
