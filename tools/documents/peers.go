@@ -13,6 +13,8 @@ import (
 	"github.com/klippa-app/go-pdfium/webassembly"
 	ledongthuc "github.com/ledongthuc/pdf"
 	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/experimental"
 )
 
 // peerReaders are other libraries for PDF that need no cgo.
@@ -47,7 +49,10 @@ func readPDFium(data []byte) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	pool, err := webassembly.Init(webassembly.Config{MinIdle: 1, MaxIdle: 1, MaxTotal: 1, Context: context.Background(), RuntimeConfig: wazero.NewRuntimeConfig().WithCompilationCache(cache)})
+	pool, err := webassembly.Init(webassembly.Config{
+		MinIdle: 1, MaxIdle: 1, MaxTotal: 1, Context: context.Background(),
+		RuntimeConfig: wazero.NewRuntimeConfig().WithCompilationCache(cache).WithCoreFeatures(api.CoreFeaturesV2 | experimental.CoreFeaturesExceptionHandling | experimental.CoreFeaturesTailCall),
+	})
 	if err != nil {
 		return "", err
 	}
