@@ -135,28 +135,32 @@ func xorRC4(key, data []byte) {
 	}
 }
 
-// key256 makes the key of revisions 5 and 6, and proves the empty password.
+// key256 makes the key of revisions 5 and 6, if the password of the user or of the owner is empty.
 func (r *reader) key256(d dict) []byte {
-	user, sealed := r.bytes(d["U"]), r.bytes(d["UE"])
-	if len(user) < 48 || len(sealed) < 32 || !r.m.Work(256<<10) {
+	user, owner := r.bytes(d["U"]), r.bytes(d["O"])
+	if len(user) < 48 || len(owner) < 48 || !r.m.Work(1<<20) {
 		return nil
 	}
-	hash := func(salt []byte) []byte { h := sha256.Sum256(salt); return h[:] }
+	hash := func(salt, user []byte) []byte { h := sha256.Sum256(append(bytes.Clone(salt), user...)); return h[:] }
 	if r.resolve(d["R"]) == 6.0 {
 		hash = hardened
 	}
-	if !bytes.Equal(hash(user[32:40]), user[:32]) {
-		return nil
+	for _, c := range []struct {
+		proof, sealed, user []byte
+	}{{user, r.bytes(d["UE"]), nil}, {owner, r.bytes(d["OE"]), user[:48]}} {
+		if len(c.sealed) >= 32 && bytes.Equal(hash(c.proof[32:40], c.user), c.proof[:32]) {
+			return cbc(hash(c.proof[40:48], c.user), make([]byte, aes.BlockSize), c.sealed[:32])
+		}
 	}
-	return cbc(hash(user[40:48]), make([]byte, aes.BlockSize), sealed[:32])
+	return nil
 }
 
-// hardened is the hash of revision 6, of the empty password.
-func hardened(salt []byte) []byte {
-	sum := sha256.Sum256(salt)
+// hardened is the hash of revision 6, of the empty password. That of an owner also covers what proves the user's.
+func hardened(salt, user []byte) []byte {
+	sum := sha256.Sum256(append(bytes.Clone(salt), user...))
 	k := sum[:]
 	for i := 0; ; i++ {
-		e := bytes.Repeat(k, 64)
+		e := bytes.Repeat(append(bytes.Clone(k), user...), 64)
 		block, err := aes.NewCipher(k[:16])
 		if err != nil {
 			return nil

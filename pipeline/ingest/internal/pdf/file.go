@@ -62,7 +62,7 @@ type reader struct {
 // Read reads a file. The meter pays for all.
 func Read(m *meter.Meter, data []byte) (File, error) {
 	r := &reader{m: m, data: data, objects: map[ref]any{}, trailer: dict{}, fonts: map[unsafe.Pointer]*font{}, said: map[unsafe.Pointer]bool{}}
-	if !bytes.HasPrefix(bytes.TrimLeft(data[:min(len(data), 1024)], "\x00\r\n\t \xef\xbb\xbf"), []byte("%PDF-")) {
+	if !bytes.Contains(data[:min(len(data), 1024)], []byte("%PDF-")) {
 		return File{}, fmt.Errorf("%w: it does not begin with %%PDF-", ErrDamaged)
 	}
 	r.closed = bytes.Contains(data, []byte("/Encrypt"))

@@ -20,6 +20,7 @@ type font struct {
 	texts     []span[string]
 	simple    [256]string
 	composite bool
+	utf16     bool // codes are characters
 	widths    map[int]float64
 	wide      []span[float64]
 	width     float64 // of all others
@@ -59,6 +60,8 @@ func (r *reader) readFont(v any) *font {
 	r.m.Take(int(unsafe.Sizeof(*f)) + slotBytes)
 	if d["Subtype"] == name("Type0") {
 		f.composite, f.bytes, f.width = true, 2, 1000
+		n, _ := r.resolve(d["Encoding"]).(name)
+		f.utf16 = strings.HasPrefix(string(n), "Uni") && (strings.Contains(string(n), "UCS2") || strings.Contains(string(n), "UTF16"))
 		if kids := r.array(d["DescendantFonts"]); len(kids) > 0 {
 			r.cidWidths(f, r.dict(kids[0]))
 		}
@@ -69,6 +72,9 @@ func (r *reader) readFont(v any) *font {
 		}
 		first, _ := r.resolve(d["FirstChar"]).(float64)
 		widths := r.array(d["Widths"])
+		if n, ok := r.resolve(d["BaseFont"]).(name); ok && len(widths) == 0 {
+			r.knownWidths(f, string(n))
+		}
 		for i, w := range widths[:min(len(widths), 256)] {
 			if x, ok := r.resolve(w).(float64); ok && !r.setWidth(f, int(first)+i, x) {
 				break
@@ -305,6 +311,35 @@ func (f *font) symbolic(base string) {
 	}
 }
 
+// The widths of the fonts that a file need not have, from " " to "~". Those of other faces are about alike.
+const (
+	helvetica = "278 278 355 556 556 889 667 191 333 333 389 584 278 333 278 278 556 556 556 556 556 556 556 556 556 556 278 278 584 584 584 556 1015 " +
+		"667 667 722 722 667 611 778 722 278 500 667 556 833 722 778 667 778 722 667 611 722 667 944 667 667 611 278 278 278 469 556 333 " +
+		"556 556 500 556 556 278 556 556 222 222 500 222 833 556 556 556 556 333 500 278 556 500 722 500 500 500 334 260 334 584"
+	times = "250 333 408 500 500 833 778 180 333 333 500 564 250 333 250 278 500 500 500 500 500 500 500 500 500 500 278 278 564 564 564 444 921 " +
+		"722 667 667 722 611 556 722 722 333 389 722 611 889 722 722 556 722 667 556 611 722 722 944 722 722 611 333 278 333 469 500 333 " +
+		"444 500 444 500 444 333 500 500 278 278 500 278 778 500 500 500 500 333 389 278 500 500 722 500 500 444 480 200 480 541"
+)
+
+// knownWidths sets the widths of a font that the file does not state.
+func (r *reader) knownWidths(f *font, base string) {
+	list := ""
+	switch {
+	case strings.HasPrefix(base, "Courier"):
+		f.width = 600
+	case strings.HasPrefix(base, "Helvetica"), strings.HasPrefix(base, "Arial"):
+		list = helvetica
+	case strings.HasPrefix(base, "Times"):
+		list = times
+	}
+	code := ' '
+	for w := range strings.FieldsSeq(list) {
+		n, _ := strconv.Atoi(w) // all are numbers
+		r.setWidth(f, int(code), float64(n))
+		code++
+	}
+}
+
 // cmap reads the pairs of a table from codes to Unicode.
 func (r *reader) cmap(f *font, data []byte) {
 	l := lexer{m: r.m, data: data}
@@ -425,6 +460,9 @@ func (f *font) appendText(to []byte, code int) []byte {
 			return append(to, clean(s.value[:len(s.value)-size]+string(last))...)
 		}
 		return utf8.AppendRune(append(to, s.value[:len(s.value)-size]...), last)
+	}
+	if f.utf16 {
+		return append(to, clean(string(rune(code)))...)
 	}
 	if !f.composite {
 		return append(to, f.simple[code&0xFF]...)
