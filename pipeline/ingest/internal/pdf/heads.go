@@ -10,7 +10,7 @@ import (
 // What makes a line a running head or foot, or the number of a page.
 const (
 	fewestPages = 4 // of a file that may have some
-	edgeLines   = 2 // at the top and at the bottom of a page that may be some
+	edgeLines   = 3 // at the top and at the bottom of a page that may be some
 	repeats     = 3 // pages that have it
 	farthest    = 4 // pages from one to the next
 	maxNumbers  = 4 // in it
@@ -118,10 +118,16 @@ func (r *reader) pattern(seed maphash.Seed, t []byte) (key uint64, numbers [maxN
 	if n == 0 && !worded(t) {
 		return 0, numbers, false
 	}
-	if roman := bytes.Trim(rest, "ivxlc"); len(roman) == 0 && len(rest) > 0 {
-		rest = []byte("i")
+	var h maphash.Hash
+	h.SetSeed(seed)
+	words := bytes.Fields(rest)
+	for i, w := range words {
+		if (i == 0 || i == len(words)-1) && len(bytes.Trim(w, "ivxlc")) == 0 {
+			w = []byte("i") // a Roman number
+		}
+		_, _ = h.Write(append(w[:len(w):len(w)], ' ')) // never fails
 	}
-	return maphash.Bytes(seed, rest), numbers, true
+	return h.Sum64(), numbers, true
 }
 
 // follows reports whether each number is as before, or grew as the pages did.

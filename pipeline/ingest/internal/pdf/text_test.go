@@ -164,7 +164,7 @@ func book(pages ...[]string) []byte {
 
 func TestHeads(t *testing.T) {
 	page := func(n int, more ...string) []string {
-		return append([]string{"500 text " + strings.Repeat("x", n), "480 more of it", "460 and more", "440 and more", "420 Total " + fmt.Sprint(70*n*n), "20 " + fmt.Sprint(n)}, more...)
+		return append([]string{"500 text " + strings.Repeat("x", n), "480 more of it " + strings.Repeat("y", n), "460 and more", "440 and more " + strings.Repeat("z", n), "420 Total " + fmt.Sprint(70*n*n), "20 " + fmt.Sprint(n)}, more...)
 	}
 	for _, c := range []struct {
 		name  string
@@ -174,6 +174,7 @@ func TestHeads(t *testing.T) {
 	}{
 		{"heads and numbers", [][]string{page(1, "800 The Manual"), page(2, "800 The Manual"), page(3, "800 The Manual"), page(4, "800 The Manual")}, []string{"Manual", "4"}, []string{"more of it", "Total 1120"}},
 		{"a head with a number", [][]string{page(1), page(2, "800 Page 2 of 9"), page(3, "800 Page 3 of 9"), page(4, "800 Page 4 of 9")}, []string{"Page"}, nil},
+		{"Roman numbers", [][]string{page(1, "10 ii"), page(2, "10 iii PREFACE"), page(3, "10 iv PREFACE"), page(4, "10 v PREFACE")}, []string{"PREFACE"}, nil},
 		{"a short document", [][]string{page(1, "800 The Manual"), page(2, "800 The Manual"), page(3, "800 The Manual")}, nil, []string{"The Manual", "3"}},
 		{"other numbers", [][]string{page(1, "800 Sum 17"), page(2, "800 Sum 3"), page(3, "800 Sum 999"), page(4, "800 Sum 5")}, nil, []string{"Sum 5"}},
 		{"the only text", [][]string{page(1, "800 Blank"), page(2, "800 Blank"), page(3, "800 Blank"), {"800 Blank"}}, nil, []string{"Blank"}},
