@@ -130,6 +130,10 @@ bench-retrieve: ## quality, ingestion and queries beside bleve, SQLite FTS5 and 
 	@testdata/demo/table.sh build/demo/table
 	$(GO) -C tools/retrieve run . -table $(CURDIR)/build/demo/table $(RETRIEVE)
 
+.PHONY: bench-documents
+bench-documents: ## words found in documents of packages, beside pdftotext, pandoc and w3m (DOCUMENTS='-peers', '-sets PDF', '-v', folders)
+	$(GO) -C tools/documents run . -data $(CURDIR)/build/documents $(DOCUMENTS)
+
 .PHONY: bench-install
 bench-install: ## how long installs of ten plugins of 4 MB take, from a registry on this machine and again
 	$(GO) -C tools/registry test -run '^$$' -bench Install -benchtime 5x .

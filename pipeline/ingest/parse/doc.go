@@ -60,8 +60,10 @@ type Document struct {
 	// Meta has further values by name.
 	Meta map[string]string
 	// Code says that the document is source code.
-	Code   bool
-	Blocks []Block
+	Code bool
+	// Warnings say what of the document may be read wrong, as texts for the user.
+	Warnings []string
+	Blocks   []Block
 }
 
 // Errors of parsers, for errors.Is. Their text has the remedy.

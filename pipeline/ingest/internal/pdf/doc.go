@@ -16,6 +16,14 @@ type File struct {
 	Title string
 	// Pages are the texts of the pages, with blank lines between paragraphs.
 	Pages []string
+	// Unread are the pages whose glyphs mostly have no Unicode value. Their text is left out.
+	Unread []Unread
+}
+
+// Unread is a page without its text.
+type Unread struct {
+	Page  int     // from 1
+	Share float64 // of its glyphs that have no Unicode value
 }
 
 // The limits that do not depend on the caller.
@@ -23,4 +31,8 @@ const (
 	maxDepth   = 64  // of objects inside each other, and of the tree of pages
 	maxForms   = 8   // of forms inside each other
 	maxMapping = 512 // bytes of the text of one code, in UTF-16
+
+	// A page is unread if more than a share of its glyphs, and some at least, have no Unicode value.
+	mostUnknown  = 0.3
+	leastUnknown = 10
 )

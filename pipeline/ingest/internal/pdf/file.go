@@ -16,14 +16,28 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/ingest/meter"
 )
 
+// objectID names an object, for its key.
+type objectID struct {
+	number     ref
+	generation int
+}
+
 // stream is an object with data.
 type stream struct {
 	dict dict
 	raw  []byte
+	id   objectID
 }
 
 // unread is an object that nothing asked for yet. It begins with the bytes.
-type unread []byte
+type (
+	unread []byte
+	// unreadSealed is one whose texts are encrypted.
+	unreadSealed struct {
+		data []byte
+		id   objectID
+	}
+)
 
 // reader is the work on one file.
 type reader struct {
@@ -31,22 +45,40 @@ type reader struct {
 	data    []byte
 	objects map[ref]any // the last definition of each
 	trailer dict
+	crypt   *security                // nil for a file that is not encrypted
+	closed  bool                     // it is, and streams of objects wait for the key
 	fonts   map[unsafe.Pointer]*font // by their dictionaries
-	shown   []byte                   // the text of a page
+	out     []byte                   // the text of all lines
+	lines   []line
+	pages   []pageLines
+	// What pages use one after the other.
+	glyphs      []glyph
+	shown       []byte
+	units       []unit
+	right, left int                     // letters of lines that have some from right to left
+	said        map[unsafe.Pointer]bool // fields, by what has their values
 }
 
 // Read reads a file. The meter pays for all.
 func Read(m *meter.Meter, data []byte) (File, error) {
-	r := &reader{m: m, data: data, objects: map[ref]any{}, trailer: dict{}, fonts: map[unsafe.Pointer]*font{}}
-	if !bytes.HasPrefix(bytes.TrimLeft(data[:min(len(data), 1024)], "\x00\r\n\t \xef\xbb\xbf"), []byte("%PDF-")) {
+	r := &reader{m: m, data: data, objects: map[ref]any{}, trailer: dict{}, fonts: map[unsafe.Pointer]*font{}, said: map[unsafe.Pointer]bool{}}
+	if !bytes.Contains(data[:min(len(data), 1024)], []byte("%PDF-")) {
 		return File{}, fmt.Errorf("%w: it does not begin with %%PDF-", ErrDamaged)
 	}
+	r.closed = bytes.Contains(data, []byte("/Encrypt"))
 	r.scan()
+	if _, ok := r.trailer["Encrypt"]; ok {
+		if r.crypt = r.security(); r.crypt == nil && m.Err() == nil {
+			return File{}, ErrEncrypted
+		}
+	}
+	if r.closed {
+		r.closed = false
+		clear(r.objects)
+		r.scan()
+	}
 	if m.Err() != nil {
 		return File{}, m.Err()
-	}
-	if _, ok := r.trailer["Encrypt"]; ok {
-		return File{}, ErrEncrypted
 	}
 	if !bytes.Contains(data[max(0, len(data)-64<<10):], []byte("startxref")) {
 		return File{}, fmt.Errorf("%w: its end is missing", ErrDamaged)
@@ -58,15 +90,16 @@ func Read(m *meter.Meter, data []byte) (File, error) {
 			f.Title = strings.TrimSpace(decodeTitle(t))
 		}
 	}
-	pages := r.pages()
+	pages := r.pageNodes()
 	for _, p := range pages {
-		if f.Pages = meter.Append(m, f.Pages, r.page(p)); m.Err() != nil {
+		if r.page(p); m.Err() != nil {
 			return f, m.Err()
 		}
 	}
 	if m.Err() == nil && len(pages) == 0 {
 		return f, fmt.Errorf("%w: no pages", ErrDamaged)
 	}
+	r.finish(&f)
 	return f, m.Err()
 }
 
@@ -92,7 +125,8 @@ func (r *reader) scan() {
 
 // define takes the object that begins at pos, and returns where it ends. Of an object without data
 // only the place is kept: most are never asked for.
-func (r *reader) define(n ref, pos int) int {
+func (r *reader) define(id objectID, pos int) int {
+	n := id.number
 	held := r.m.Held()
 	l := lexer{m: r.m, data: r.data, pos: pos}
 	v, ok := l.next()
@@ -101,13 +135,16 @@ func (r *reader) define(n ref, pos int) int {
 	}
 	r.m.Take(slotBytes)
 	d, isDict := v.(dict)
-	s, end := stream{dict: d}, l.pos
+	s, end := stream{dict: d, id: id}, l.pos
 	if isDict {
 		s.raw, end = r.streamData(d, l.pos)
 	}
 	if s.raw == nil {
 		r.m.Give(r.m.Held() - held - slotBytes)
 		r.objects[n] = unread(r.data[pos:l.pos])
+		if r.crypt != nil && r.crypt.strings != plain {
+			r.objects[n] = unreadSealed{r.data[pos:l.pos], id}
+		}
 		return l.pos
 	}
 	r.objects[n] = s
@@ -115,7 +152,9 @@ func (r *reader) define(n ref, pos int) int {
 	case name("XRef"):
 		r.addTrailer(d)
 	case name("ObjStm"):
-		r.objectStream(s)
+		if !r.closed {
+			r.objectStream(s)
+		}
 	}
 	return end
 }
@@ -124,19 +163,24 @@ func (r *reader) define(n ref, pos int) int {
 const slotBytes = 80
 
 // objectNumber reads "12 0 " from its end.
-func objectNumber(b []byte) (ref, bool) {
+func objectNumber(b []byte) (id objectID, ok bool) {
 	fields := bytes.FieldsFunc(b, func(c rune) bool { return c < '0' || c > '9' })
 	b = bytes.TrimRight(b, " \r\n\t")
 	if len(fields) < 2 || len(b) == 0 || b[len(b)-1] < '0' || b[len(b)-1] > '9' {
-		return 0, false
+		return id, false
 	}
-	n := 0
-	for _, c := range fields[len(fields)-2] {
+	n, ok1 := decimal(fields[len(fields)-2])
+	g, ok2 := decimal(fields[len(fields)-1])
+	return objectID{ref(n), g}, ok1 && ok2
+}
+
+func decimal(b []byte) (n int, ok bool) {
+	for _, c := range b {
 		if n = n*10 + int(c-'0'); n > 1<<30 {
 			return 0, false
 		}
 	}
-	return ref(n), true
+	return n, true
 }
 
 func (r *reader) trailers(b []byte) {
@@ -156,7 +200,7 @@ func (r *reader) trailers(b []byte) {
 }
 
 func (r *reader) addTrailer(d dict) {
-	for _, k := range []string{"Root", "Info", "Encrypt"} {
+	for _, k := range []string{"Root", "Info", "Encrypt", "ID"} {
 		if v, ok := d[k]; ok {
 			r.trailer[k] = v
 		}
@@ -225,13 +269,36 @@ func (r *reader) resolve(v any) any {
 			return v
 		}
 		v = r.objects[n]
-		if u, ok := v.(unread); ok {
+		switch u := v.(type) {
+		case unread:
 			l := lexer{m: r.m, data: u}
 			v, _ = l.next()
+			r.objects[n] = v
+		case unreadSealed:
+			l := lexer{m: r.m, data: u.data}
+			v, _ = l.next()
+			v = r.unseal(v, u.id)
 			r.objects[n] = v
 		}
 	}
 	return nil
+}
+
+// unseal decrypts the texts of an object.
+func (r *reader) unseal(v any, id objectID) any {
+	switch v := v.(type) {
+	case text:
+		return text(r.decrypt(r.crypt.strings, id, v))
+	case []any:
+		for i := range v {
+			v[i] = r.unseal(v[i], id)
+		}
+	case dict:
+		for k := range v {
+			v[k] = r.unseal(v[k], id)
+		}
+	}
+	return v
 }
 
 func (r *reader) dict(v any) dict {
@@ -256,9 +323,16 @@ func (r *reader) unfold(s stream) (data []byte, held int) {
 	if n, ok := r.resolve(s.dict["Filter"]).(name); ok {
 		filters = []any{n}
 	}
-	data = s.raw
 	if len(filters) > 4 {
 		return nil, 0
+	}
+	data = s.raw
+	if r.crypt != nil && s.dict["Type"] != name("XRef") {
+		if how := r.sealed(s, filters); how != plain {
+			before := r.m.Held()
+			data = r.decrypt(how, s.id, data)
+			held = r.m.Held() - before
+		}
 	}
 	for _, f := range filters {
 		var out []byte
@@ -271,6 +345,10 @@ func (r *reader) unfold(s stream) (data []byte, held int) {
 		case name("ASCIIHexDecode"), name("AHx"):
 			data, _, _ = bytes.Cut(data, []byte(">"))
 			out = decodeHex(r.m, data)
+		case name("LZWDecode"), name("LZW"):
+			out = r.unpackLZW(data)
+		case name("Crypt"):
+			continue
 		}
 		r.m.Give(held)
 		if data, held = out, cap(out); len(data) == 0 {
@@ -278,6 +356,73 @@ func (r *reader) unfold(s stream) (data []byte, held int) {
 		}
 	}
 	return data, held
+}
+
+// sealed says how a stream is encrypted.
+func (r *reader) sealed(s stream, filters []any) method {
+	if len(filters) == 0 || r.resolve(filters[0]) != name("Crypt") {
+		return r.crypt.streams
+	}
+	params := r.dict(s.dict["DecodeParms"])
+	if list := r.array(s.dict["DecodeParms"]); len(list) > 0 {
+		params = r.dict(list[0])
+	}
+	return r.crypt.method(r.resolve(params["Name"]))
+}
+
+// unpackLZW decodes codes of 9 to 12 bits, which grow one code early.
+func (r *reader) unpackLZW(data []byte) []byte {
+	const clearTable, end = 256, 257
+	type entry struct{ from, to int } // where it was written first
+	var table [4096]entry
+	out, ok := meter.Room(r.m, []byte(nil), 4*len(data)+512)
+	next, width, last := 258, 9, entry{}
+	bits, have := 0, 0
+	for _, b := range data {
+		bits, have = bits<<8|int(b), have+8
+		if have < width || !ok {
+			continue
+		}
+		have -= width
+		k := bits >> have
+		bits &= 1<<have - 1
+		if k == end {
+			break
+		}
+		if k == clearTable {
+			next, width, last = 258, 9, entry{}
+			continue
+		}
+		start := len(out)
+		switch {
+		case k < 256:
+			out, ok = meter.Room(r.m, out, 1)
+			if ok {
+				out = append(out, byte(k))
+			}
+		case k < next || k == next && last.to > 0:
+			from := table[k]
+			if k == next {
+				from = entry{last.from, last.to + 1}
+			}
+			if out, ok = meter.Room(r.m, out, from.to-from.from); ok {
+				for i := from.from; i < from.to; i++ {
+					out = append(out, out[i])
+				}
+			}
+		default:
+			return out
+		}
+		if ok = ok && r.m.Work(4+len(out)-start); last.to > 0 && next < len(table) {
+			table[next] = entry{last.from, last.to + 1}
+			next++
+		}
+		last = entry{start, len(out)}
+		for width < 12 && next+1 >= 1<<width {
+			width++
+		}
+	}
+	return out
 }
 
 func (r *reader) inflate(data []byte) []byte {
@@ -313,8 +458,8 @@ type pageNode struct {
 	resources any
 }
 
-// pages returns the pages in order.
-func (r *reader) pages() []pageNode {
+// pageNodes returns the pages in order.
+func (r *reader) pageNodes() []pageNode {
 	var list []pageNode
 	seen := map[ref]bool{}
 	var walk func(v, resources any, depth int)
@@ -349,9 +494,13 @@ func (r *reader) pages() []pageNode {
 	return list
 }
 
+// decodeTitle decodes a text of the file outside of its pages.
 func decodeTitle(t text) string {
-	if bytes.HasPrefix(t, []byte{0xFE, 0xFF}) {
+	switch {
+	case bytes.HasPrefix(t, []byte{0xFE, 0xFF}):
 		return decodeUTF16(t[2:])
+	case bytes.HasPrefix(t, []byte{0xEF, 0xBB, 0xBF}):
+		return strings.ToValidUTF8(string(t[3:]), "")
 	}
 	s, err := charmap.Windows1252.NewDecoder().Bytes(t)
 	if err != nil {

@@ -1,6 +1,7 @@
 package pdf
 
 import (
+	"math"
 	"reflect"
 	"strconv"
 	"strings"
@@ -17,11 +18,13 @@ type font struct {
 	bytes     int // of a code
 	unicode   map[int]string
 	texts     []span[string]
-	simple    [256]rune
+	simple    [256]string
 	composite bool
+	utf16     bool // codes are characters
 	widths    map[int]float64
 	wide      []span[float64]
-	width     float64 // of all others, in thousandths
+	width     float64 // of all others
+	unit      float64 // of widths, in parts of the size
 	added     int     // codes, one by one
 }
 
@@ -53,17 +56,25 @@ func (r *reader) readFont(v any) *font {
 	if f, ok := r.fonts[key]; ok {
 		return f
 	}
-	f := &font{bytes: 1, unicode: map[int]string{}, widths: map[int]float64{}, width: 500}
+	f := &font{bytes: 1, unicode: map[int]string{}, widths: map[int]float64{}, width: 500, unit: 0.001}
 	r.m.Take(int(unsafe.Sizeof(*f)) + slotBytes)
 	if d["Subtype"] == name("Type0") {
 		f.composite, f.bytes, f.width = true, 2, 1000
+		n, _ := r.resolve(d["Encoding"]).(name)
+		f.utf16 = strings.HasPrefix(string(n), "Uni") && (strings.Contains(string(n), "UCS2") || strings.Contains(string(n), "UTF16"))
 		if kids := r.array(d["DescendantFonts"]); len(kids) > 0 {
 			r.cidWidths(f, r.dict(kids[0]))
 		}
 	} else {
 		r.encoding(f, d)
+		if m := r.array(d["FontMatrix"]); d["Subtype"] == name("Type3") && len(m) == 6 {
+			f.unit = math.Abs(numbers(m)[0])
+		}
 		first, _ := r.resolve(d["FirstChar"]).(float64)
 		widths := r.array(d["Widths"])
+		if n, ok := r.resolve(d["BaseFont"]).(name); ok && len(widths) == 0 {
+			r.knownWidths(f, string(n))
+		}
 		for i, w := range widths[:min(len(widths), 256)] {
 			if x, ok := r.resolve(w).(float64); ok && !r.setWidth(f, int(first)+i, x) {
 				break
@@ -74,6 +85,9 @@ func (r *reader) readFont(v any) *font {
 		data, held := r.unfold(s)
 		r.cmap(f, data)
 		r.m.Give(held)
+	}
+	if d["Subtype"] == name("Type3") {
+		f.dropDingbats()
 	}
 	r.fonts[key] = f
 	return f
@@ -141,10 +155,13 @@ func (r *reader) encoding(f *font, d dict) {
 		table = charmap.Macintosh
 	}
 	for i := range f.simple {
-		f.simple[i] = table.DecodeByte(byte(i))
+		f.simple[i] = clean(string(table.DecodeByte(byte(i))))
 	}
 	if base == "" { // Adobe's standard encoding, where it differs
-		f.simple['\''], f.simple['`'], f.simple[0xAE], f.simple[0xAF] = '’', '‘', 'ﬁ', 'ﬂ'
+		f.simple['\''], f.simple['`'], f.simple[0xAE], f.simple[0xAF] = "’", "‘", "fi", "fl"
+	}
+	if n, ok := r.resolve(d["BaseFont"]).(name); ok {
+		f.symbolic(string(n))
 	}
 	code := 0
 	for _, v := range r.array(differences["Differences"]) {
@@ -156,8 +173,8 @@ func (r *reader) encoding(f *font, d dict) {
 			code = int(v)
 		case name:
 			if code >= 0 && code < 256 {
-				if c := glyph(string(v)); c != utf8.RuneError {
-					f.simple[code] = c
+				if t, ok := named(string(v), code); ok {
+					f.simple[code] = t
 				}
 			}
 			code++
@@ -165,8 +182,49 @@ func (r *reader) encoding(f *font, d dict) {
 	}
 }
 
-// glyph returns the character of a glyph's name.
-func glyph(n string) rune {
+// texLow are the low codes of TeX's fonts, old and new. Bitmaps of these have names such as a27.
+var texLow = map[int]string{
+	11: "ff", 12: "fi", 13: "fl", 14: "ffi", 15: "ffl", 16: "“", 17: "”", 21: "–", 22: "—", 27: "ff", 28: "fi", 29: "fl", 30: "ffi", 31: "ffl",
+}
+
+// dropDingbats leaves out values that Ghostscript makes of names such as a97, which stand for codes.
+func (f *font) dropDingbats() {
+	for k, u := range f.unicode {
+		if c, _ := utf8.DecodeRuneInString(u); c >= 0x2190 && c <= 0x27BF && k >= 0 && k < 256 && f.simple[k] != "" {
+			delete(f.unicode, k)
+		}
+	}
+}
+
+// named returns the text of a glyph by its name. It is false for a name that only repeats the code, or does not
+// matter: the encoding says then what the code is.
+func named(n string, code int) (string, bool) {
+	if n == ".notdef" || n == "" {
+		return "", false
+	}
+	if c := character(n); c != utf8.RuneError {
+		return clean(string(c)), true
+	}
+	digits := strings.TrimLeft(n, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
+	if v, err := strconv.Atoi(digits); err == nil && v == code {
+		return texLow[code], texLow[code] != ""
+	}
+	if v, err := strconv.ParseUint(n[1:], 16, 9); err == nil && int(v) == code {
+		return "", false
+	}
+	text := ""
+	for part := range strings.SplitSeq(n, "_") { // such as T_h
+		c := character(part)
+		if c == utf8.RuneError {
+			return "", true
+		}
+		text += string(c)
+	}
+	return clean(text), true
+}
+
+// character returns the character of a glyph's name.
+func character(n string) rune {
 	n, _, _ = strings.Cut(n, ".")
 	if c, size := utf8.DecodeRuneInString(n); size == len(n) && size > 0 {
 		return c
@@ -207,10 +265,79 @@ var glyphs = map[string]rune{
 	"quotesinglbase": '‚', "quotedblbase": '„', "endash": '–', "emdash": '—', "bullet": '•', "ellipsis": '…', "fi": 'ﬁ', "fl": 'ﬂ', "ff": 'ﬀ', "ffi": 'ﬃ', "ffl": 'ﬄ',
 	"germandbls": 'ß', "ae": 'æ', "AE": 'Æ', "oe": 'œ', "OE": 'Œ', "lslash": 'ł', "Lslash": 'Ł', "dotlessi": 'ı', "degree": '°', "section": '§', "paragraph": '¶',
 	"copyright": '©', "registered": '®', "trademark": '™', "Euro": '€', "sterling": '£', "yen": '¥', "cent": '¢', "mu": 'µ', "multiply": '×', "divide": '÷',
-	"plusminus": '±', "minus": '−', "periodcentered": '·', "guillemotleft": '«', "guillemotright": '»', "alpha": 'α', "beta": 'β', "gamma": 'γ', "delta": 'δ',
-	"epsilon": 'ε', "lambda": 'λ', "pi": 'π', "sigma": 'σ', "tau": 'τ', "phi": 'φ', "omega": 'ω', "Delta": 'Δ', "Sigma": 'Σ', "Omega": 'Ω', "arrowright": '→',
+	"plusminus": '±', "minus": '−', "periodcentered": '·', "guillemotleft": '«', "guillemotright": '»', "arrowright": '→',
 	"lessequal": '≤', "greaterequal": '≥', "notequal": '≠', "infinity": '∞', "element": '∈', "summation": '∑', "radical": '√', "partialdiff": '∂', "integral": '∫',
+	"acute": '´', "circumflex": 'ˆ', "tilde": '˜', "macron": '¯', "breve": '˘', "dotaccent": '˙', "dieresis": '¨', "ring": '˚', "hungarumlaut": '˝',
+	"caron": 'ˇ', "cedilla": '¸', "ogonek": '˛', "dotlessj": 'ȷ',
 	"nbspace": ' ', "sfthyphen": '-', "exclamdown": '¡', "questiondown": '¿', "ordfeminine": 'ª', "ordmasculine": 'º',
+}
+
+// The Greek letters in the order of Unicode, where -- is none.
+const greek = "Alpha Beta Gamma Delta Epsilon Zeta Eta Theta Iota Kappa Lambda Mu Nu Xi Omicron Pi Rho -- Sigma Tau Upsilon Phi Chi Psi Omega"
+
+func init() {
+	for i, n := range strings.Fields(greek) {
+		small := strings.ToLower(n)
+		for _, n := range []string{n, n + "1"} {
+			glyphs[n] = rune(0x391 + i)
+		}
+		for _, n := range []string{small, small + "1", "var" + small} {
+			glyphs[n] = rune(0x3B1 + i)
+		}
+	}
+	glyphs["sigma1"], glyphs["mu"] = 'ς', 'µ'
+}
+
+// symbols are the characters of the font Symbol from "!" on, and from 0xA0 on. A space stands for none.
+const (
+	symbols      = "!∀#∃%&∋()∗+,−./0123456789:;<=>?≅ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖ[∴]⊥_ αβχδεφγηιϕκλμνοπθρστυϖωξψζ{|}∼"
+	otherSymbols = "€ϒ′≤⁄∞ƒ♣♦♥♠↔←↑→↓°±″≥×∝∂•÷≠≡≈…  ↵ℵℑℜ℘⊗⊕∅∩∪⊃⊇⊄⊂⊆∈∉∠∇®©™∏√⋅¬∧∨⇔⇐⇑⇒⇓◊〈®©™∑"
+)
+
+// symbolic fills the table of a font that has an encoding of its own, if that is known.
+func (f *font) symbolic(base string) {
+	switch _, n, ok := strings.Cut(base, "+"); {
+	case ok && n == "Symbol", base == "Symbol", base == "SymbolMT":
+		for first, list := range map[int]string{'!': symbols, 0xA0: otherSymbols} {
+			for _, r := range list {
+				f.simple[first] = strings.TrimSpace(string(r))
+				first++
+			}
+		}
+		f.simple[' '] = " "
+	case ok && n == "ZapfDingbats", base == "ZapfDingbats":
+		clear(f.simple[:])
+		f.simple[' '] = " "
+	}
+}
+
+// The widths of the fonts that a file need not have, from " " to "~". Those of other faces are about alike.
+const (
+	helvetica = "278 278 355 556 556 889 667 191 333 333 389 584 278 333 278 278 556 556 556 556 556 556 556 556 556 556 278 278 584 584 584 556 1015 " +
+		"667 667 722 722 667 611 778 722 278 500 667 556 833 722 778 667 778 722 667 611 722 667 944 667 667 611 278 278 278 469 556 333 " +
+		"556 556 500 556 556 278 556 556 222 222 500 222 833 556 556 556 556 333 500 278 556 500 722 500 500 500 334 260 334 584"
+	times = "250 333 408 500 500 833 778 180 333 333 500 564 250 333 250 278 500 500 500 500 500 500 500 500 500 500 278 278 564 564 564 444 921 " +
+		"722 667 667 722 611 556 722 722 333 389 722 611 889 722 722 556 722 667 556 611 722 722 944 722 722 611 333 278 333 469 500 333 " +
+		"444 500 444 500 444 333 500 500 278 278 500 278 778 500 500 500 500 333 389 278 500 500 722 500 500 444 480 200 480 541"
+)
+
+// knownWidths sets the widths of a font that the file does not state.
+func (r *reader) knownWidths(f *font, base string) {
+	list := ""
+	switch {
+	case strings.HasPrefix(base, "Courier"):
+		f.width = 600
+	case strings.HasPrefix(base, "Helvetica"), strings.HasPrefix(base, "Arial"):
+		list = helvetica
+	case strings.HasPrefix(base, "Times"):
+		list = times
+	}
+	code := ' '
+	for w := range strings.FieldsSeq(list) {
+		n, _ := strconv.Atoi(w) // all are numbers
+		r.setWidth(f, int(code), float64(n))
+		code++
+	}
 }
 
 // cmap reads the pairs of a table from codes to Unicode.
@@ -233,7 +360,8 @@ func (r *reader) cmap(f *font, data []byte) {
 		drawn := r.m.Held() - held
 		switch o {
 		case "endcodespacerange":
-			if t, ok := first(args); ok && len(t) > 0 && len(t) <= 4 {
+			// A simple font has codes of one byte, whatever its table says.
+			if t, ok := first(args); ok && f.composite && len(t) > 0 && len(t) <= 4 {
 				f.bytes = len(t)
 			}
 		case "endbfchar":
@@ -270,7 +398,7 @@ func first(args []any) (text, bool) {
 func mapping(t text) string { return decodeUTF16(t[:min(len(t), maxMapping)]) }
 
 func (r *reader) setText(f *font, code int, t text) {
-	if s := mapping(t); r.add(f, len(s)) {
+	if s := clean(mapping(t)); r.add(f, len(s)) {
 		f.unicode[code] = s
 	}
 }
@@ -290,7 +418,7 @@ func (r *reader) setRange(f *font, a, b int, to any) {
 			return
 		}
 		for c := a; c <= b && r.add(f, 4*len(base)); c++ {
-			f.unicode[c] = string(base)
+			f.unicode[c] = clean(string(base))
 			base[len(base)-1]++
 		}
 	case []any:
@@ -320,17 +448,24 @@ func (f *font) widthOf(code int) float64 {
 	return f.width
 }
 
-// appendText adds the text of a code, whose last byte is c.
-func (f *font) appendText(to []byte, code int, c byte) []byte {
+// appendText adds the text of a code.
+func (f *font) appendText(to []byte, code int) []byte {
 	if u, ok := f.unicode[code]; ok {
 		return append(to, u...)
 	}
 	if s := find(f.texts, code); s != nil {
 		last, size := utf8.DecodeLastRuneInString(s.value)
-		return utf8.AppendRune(append(to, s.value[:len(s.value)-size]...), last+rune(code-s.from))
+		last += rune(code - s.from)
+		if last >= 0xE000 || last < ' ' {
+			return append(to, clean(s.value[:len(s.value)-size]+string(last))...)
+		}
+		return utf8.AppendRune(append(to, s.value[:len(s.value)-size]...), last)
+	}
+	if f.utf16 {
+		return append(to, clean(string(rune(code)))...)
 	}
 	if !f.composite {
-		return utf8.AppendRune(to, f.simple[c])
+		return append(to, f.simple[code&0xFF]...)
 	}
 	return to
 }

@@ -235,8 +235,10 @@ func (l *lexer) escape() (byte, bool) {
 		return '\r', true
 	case 't':
 		return '\t', true
-	case 'b', 'f':
-		return ' ', true
+	case 'b':
+		return '\b', true
+	case 'f':
+		return '\f', true
 	case '\r':
 		if l.pos+1 < len(l.data) && l.data[l.pos+1] == '\n' {
 			l.pos++

@@ -1,10 +1,7 @@
 package pdf
 
 import (
-	"bytes"
 	"math"
-	"strings"
-	"unicode"
 
 	"github.com/anchor-host/anchor-host/pipeline/ingest/meter"
 )
@@ -35,16 +32,17 @@ type canvas struct {
 	state
 	stack     []state
 	tm, line  matrix
-	x, y      float64 // where the last text ended
-	last      float64 // its size
-	some      bool
+	cur       drawn
 	resources dict
 	forms     int
+	codes     int // that were shown
+	unknown   int // of them without a Unicode value
 }
 
-// page returns the text of a page.
-func (r *reader) page(p pageNode) string {
+// page adds the lines of a page to those of the file.
+func (r *reader) page(p pageNode) {
 	c := canvas{reader: r, state: state{ctm: identity, scale: 1}, tm: identity, line: identity, resources: r.dict(p.resources)}
+	c.cur.glyphs, c.cur.text, c.cur.gap = r.glyphs[:0], r.shown[:0], true
 	var content []byte
 	parts := r.array(p.dict["Contents"])
 	if s, ok := r.resolve(p.dict["Contents"]).(stream); ok {
@@ -52,7 +50,7 @@ func (r *reader) page(p pageNode) string {
 	}
 	for _, part := range parts {
 		if !r.m.Work(streamWork) {
-			return ""
+			return
 		}
 		if s, ok := r.resolve(part).(stream); ok {
 			data, held := r.unfold(s)
@@ -62,10 +60,19 @@ func (r *reader) page(p pageNode) string {
 			r.m.Give(held)
 		}
 	}
-	r.shown = r.shown[:0]
+	first, from := len(r.lines), len(r.out)
 	c.run(content)
+	c.endLine(true)
+	c.state, c.stack = state{ctm: identity, scale: 1}, nil
+	c.notes(p.dict["Annots"])
 	r.m.Give(cap(content))
-	return r.tidy(r.shown)
+	unread := 0.0
+	if c.unknown >= leastUnknown && float64(c.unknown) > mostUnknown*float64(c.codes) {
+		unread = float64(c.unknown) / float64(c.codes)
+		r.lines, r.out = r.lines[:first], r.out[:from]
+	}
+	r.glyphs, r.shown = c.cur.glyphs, c.cur.text
+	r.pages = meter.Append(r.m, r.pages, pageLines{first: first, end: len(r.lines), unread: unread})
 }
 
 // streamWork is what a stream costs besides its bytes.
@@ -200,61 +207,49 @@ func (c *canvas) show(v any) {
 		if c.font == nil {
 			return
 		}
-		c.place()
-		width, codes, spaces := c.decode(v)
-		c.advance((width/1000*c.size + float64(codes)*c.char + float64(spaces)*c.word) * c.scale)
 		at := c.tm.mul(c.ctm)
-		c.x, c.y, c.some = at.e, at.f, true
+		c.advance(c.decode(v, c.place(at), math.Hypot(at.a, at.b)))
 	}
 }
 
-// decode shows a string. It returns its width in thousandths of the font's size.
-func (c *canvas) decode(t text) (width float64, codes, spaces int) {
-	f := c.font
+// decode shows a string from a place on the line, where one unit of text is some units of the page long. It returns
+// how many units of text it is long.
+func (c *canvas) decode(t text, x, length float64) float64 {
+	f, l := c.font, &c.cur
+	pos := 0.0
 	for len(t) > 0 {
-		room, ok := meter.Room(c.m, c.shown, 4*maxMapping)
-		if c.shown = room; !ok || !c.m.Work(4+len(f.texts)+len(f.wide)) {
+		room, ok := meter.Room(c.m, l.text, 4*maxMapping)
+		if l.text = room; !ok || !c.m.Work(4+len(f.texts)+len(f.wide)) {
 			break
 		}
 		n := min(f.bytes, len(t))
 		k := code(t[:n])
 		t = t[n:]
-		width += f.widthOf(k)
-		codes++
-		if n == 1 && k == ' ' {
-			spaces++
+		width := f.widthOf(k) * f.unit * c.size * c.scale
+		before := len(l.text)
+		l.text = f.appendText(l.text, k)
+		switch shown := l.text[before:]; {
+		case len(shown) == 0:
+			c.codes, c.unknown = c.codes+1, c.unknown+1
+		case len(shown) == 1 && shown[0] == ' ':
+			l.text, l.spaced = l.text[:before], true
+		default:
+			c.codes++
+			c.m.Work(len(shown))
+			l.glyphs = meter.Append(c.m, l.glyphs, glyph{x + pos*length, x + (pos+width)*length, before, len(l.text), l.spaced})
+			if l.spaced = false; len(shown) <= 2 && combining[string(shown)] != 0 {
+				l.accents++
+			}
 		}
-		before := len(c.shown)
-		c.shown = f.appendText(c.shown, k, byte(k))
-		c.m.Work(len(c.shown) - before)
+		pos += width + c.char*c.scale
+		if n == 1 && k == ' ' {
+			pos += c.word * c.scale
+		}
 	}
-	return width, codes, spaces
+	return pos
 }
 
 func (c *canvas) advance(x float64) { c.tm = matrix{1, 0, 0, 1, x, 0}.mul(c.tm) }
-
-// place writes what lies between the last text and the next: nothing, a space, the end of a line,
-// or of a paragraph.
-func (c *canvas) place() {
-	at := c.tm.mul(c.ctm)
-	size := math.Abs(c.size) * math.Hypot(at.c, at.d)
-	if size == 0 || math.IsNaN(size) {
-		size = 10
-	}
-	room, ok := meter.Room(c.m, c.shown, 2)
-	if c.shown = room; c.some && ok {
-		dx, dy := at.e-c.x, math.Abs(at.f-c.y)
-		switch {
-		case dy > 1.7*max(size, c.last) || math.IsNaN(dy):
-			c.shown = append(c.shown, "\n\n"...)
-		case dy > 0.5*size:
-			c.shown = append(c.shown, '\n')
-		case dx > 0.15*size || dx < -size:
-			c.shown = append(c.shown, ' ')
-		}
-	}
-	c.last = size
-}
 
 // form shows a form, which is a content of its own.
 func (c *canvas) form(args []any) {
@@ -262,8 +257,13 @@ func (c *canvas) form(args []any) {
 		return
 	}
 	n, _ := args[0].(name)
-	s, ok := c.resolve(c.dict(c.resources["XObject"])[string(n)]).(stream)
-	if !ok || s.dict["Subtype"] != name("Form") || !c.m.Work(streamWork) {
+	if s, ok := c.resolve(c.dict(c.resources["XObject"])[string(n)]).(stream); ok && s.dict["Subtype"] == name("Form") {
+		c.showForm(s)
+	}
+}
+
+func (c *canvas) showForm(s stream) {
+	if !c.m.Work(streamWork) {
 		return
 	}
 	data, held := c.unfold(s)
@@ -282,53 +282,3 @@ func (c *canvas) form(args []any) {
 	c.state, c.resources, c.stack = saved, resources, stack
 	c.m.Give(held)
 }
-
-// tidy removes control characters, joins words that were hyphenated at the end of a line, and
-// keeps at most one blank line.
-func (r *reader) tidy(shown []byte) string {
-	copies := 6 * len(shown)
-	if !r.m.Take(copies) || !r.m.Work(8*len(shown)) {
-		return ""
-	}
-	out := make([]byte, 0, len(shown))
-	blank, hyphen := true, false
-	for line := range strings.SplitSeq(string(shown), "\n") {
-		start := -1
-		for word := range strings.FieldsSeq(ligatures.Replace(strings.Map(printed, line))) {
-			switch {
-			case start >= 0:
-				out = append(out, ' ')
-			case !hyphen && len(out) > 0:
-				out = append(out, '\n')
-			}
-			if start < 0 {
-				start = len(out)
-			}
-			out = append(out, word...)
-		}
-		if start < 0 && !blank {
-			out = append(out, '\n')
-		}
-		n := len(out)
-		blank, hyphen = start < 0, start >= 0 && n-start > 2 && out[n-1] == '-' && out[n-2] >= 'a' && out[n-2] <= 'z'
-		if hyphen {
-			out = out[:n-1]
-		}
-	}
-	text := string(bytes.TrimSpace(out))
-	r.m.Give(copies - len(text))
-	return text
-}
-
-// printed returns what is left of a character, -1 for nothing.
-func printed(r rune) rune {
-	switch {
-	case r == '\t' || r == '\u00a0':
-		return ' '
-	case unicode.IsControl(r) || r == unicode.ReplacementChar:
-		return -1
-	}
-	return r
-}
-
-var ligatures = strings.NewReplacer("ﬁ", "fi", "ﬂ", "fl", "ﬀ", "ff", "ﬃ", "ffi", "ﬄ", "ffl")

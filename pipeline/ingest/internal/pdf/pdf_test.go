@@ -5,6 +5,7 @@ import (
 	"compress/zlib"
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 	"strings"
 	"testing"
@@ -107,6 +108,29 @@ func TestBadFiles(t *testing.T) {
 	}
 }
 
+// strange makes a file whose page has more entries, and whose object 8 is another.
+func strange(entries, object string) []byte {
+	data := withContent("BT /F1 10 Tf (x) Tj ET", "", object)
+	return []byte(strings.Replace(string(data), "/Contents 4 0 R", "/Contents 4 0 R "+entries, 1))
+}
+
+// TestManyPages holds that a file of 3,000 pages is read in a small multiple of its bytes, whatever repeats on them.
+func TestManyPages(t *testing.T) {
+	pages := make([][]string, 3000)
+	for i := range pages {
+		pages[i] = []string{"800 The Manual", fmt.Sprintf("400 sum of %d", i*i), "390 its text", fmt.Sprintf("20 %d", i+1)}
+	}
+	data := book(pages...)
+	m := account(t, len(data))
+	f, err := Read(m, data)
+	if err != nil || len(f.Pages) != 3000 || f.Pages[2999] != "sum of 8994001" {
+		t.Fatalf("%d pages, the last %q, error %v", len(f.Pages), f.Pages[len(f.Pages)-1:], err)
+	}
+	if m.Peak() > 20*len(data) || m.Spent() > 100*len(data) {
+		t.Errorf("%d bytes: peak %d, work %d", len(data), m.Peak(), m.Spent())
+	}
+}
+
 // TestHostile holds that circles and depth end soon.
 func TestHostile(t *testing.T) {
 	n := 200_000
@@ -118,7 +142,16 @@ func TestHostile(t *testing.T) {
 		"trailers":            []byte("%PDF-" + strings.Repeat("trailer<<", n)),
 		"streams":             []byte("%PDF-" + strings.Repeat("1 0 obj<<>>stream ", n)),
 		"a stream of objects": file("<< /Type /ObjStm /N 1e9 /First 2 >>\nstream\n1 0 1 0\nendstream"),
-		"wide range":          withContent("BT /F2 1 Tf <0001> Tj ET", "", "", "<< >>"),
+		"itself":              file("<< /Type /ObjStm /N 2 /First 8 /Length 1 0 R >>\nstream\n1 0 2 0 << /Pages 2 0 R /Kids [1 0 R 2 0 R] >>\nendstream"),
+		"fields in a circle": withContent("", "", "<< >>", "<< /FT /Tx /T (a) /V (b) /Parent 10 0 R /Kids [10 0 R] >>", "<< /Parent 9 0 R /Opt 10 0 R >>",
+			strings.Repeat("<< /Type /Page /Annots [9 0 R 10 0 R 3 0 R] >>", 10)),
+		"looks like itself": strange("/Annots [<< /Subtype /Stamp /AP << /N 8 0 R >> >>]", "<< >>\nstream\n/X Do\nendstream"),
+		"widgets":           strange("/Annots ["+strings.Repeat("<</Subtype/Widget/FT/Tx/V 8 0 R>>", 20_000)+"]", "("+strings.Repeat("x", 20_000)+")"),
+		"choices":           strange("/Annots [<</Subtype/Widget/FT/Ch/V ["+strings.Repeat("(a)", n/10)+"]/Opt ["+strings.Repeat("[(b)(c)]", n/10)+"]>>]", "<< >>"),
+		"right to left":     withContent("BT /F2 1 Tf "+strings.Repeat("<00100010> Tj ", n/4)+"ET", "", "<< >>"),
+		"accents":           withContent("BT /F1 1 Tf ("+strings.Repeat("^a`e", n)+") Tj ET", ""),
+		"lzw":               withContent(strings.Repeat("\x80\x0b\x60\x50", n), "/Filter /LZWDecode"),
+		"wide range":        withContent("BT /F2 1 Tf <0001> Tj ET", "", "", "<< >>"),
 	} {
 		started := time.Now()
 		_, _ = Read(account(t, len(data)), data) // no error is demanded
@@ -130,6 +163,15 @@ func TestHostile(t *testing.T) {
 
 func FuzzRead(f *testing.F) {
 	f.Add(withContent("BT /F1 10 Tf 50 700 Td (Ann) Tj [(a) -300 <41>] TJ T* (b) ' /X Do ET BI x EI q Q", ""))
+	f.Add(withContent("BT /F2 10 Tf <00100011> Tj /F1 9 Tf (^a`e) Tj 0 1 -1 0 3 4 Tm [(x) -900 (y)] TJ ET", "", strings.Split("<< >>|<< /Subtype /Type3 /FontMatrix [1 0 0 1 0 0] >>", "|")...))
+	f.Add(strange("/Annots [<</Subtype/Widget/FT/Ch/V [(a)]/Opt [[(a)(c)]]>> <</Subtype/Stamp/AP<</N 8 0 R>>>>]", "<< >>\nstream\nBT /F1 1 Tf (x) Tj ET\nendstream"))
+	f.Add(withContent("\x80\x0b\x60\x50\x22\x0c\x0c\x85\x01", "/Filter /LZWDecode"))
+	f.Add(book([]string{"800 Head", "20 1"}, []string{"800 Head", "20 2"}, []string{"800 Head", "20 3"}, []string{"800 Head", "20 4"}))
+	for _, n := range []string{"rc4-40", "aes-128", "aes-256"} {
+		if data, err := os.ReadFile("testdata/encrypted/" + n + ".pdf"); err == nil {
+			f.Add(data)
+		}
+	}
 	f.Add(withContent(packed("BT /F2 10 Tf <0001> Tj ET"), "/Filter [/FlateDecode]"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		m := account(t, len(data))

@@ -1,0 +1,146 @@
+package pdf
+
+import (
+	"bytes"
+	"hash/maphash"
+	"slices"
+	"unicode"
+)
+
+// What makes a line a running head or foot, or the number of a page.
+const (
+	fewestPages = 4 // of a file that may have some
+	edgeLines   = 3 // at the top and at the bottom of a page that may be some
+	repeats     = 3 // pages that have it
+	farthest    = 4 // pages from one to the next
+	maxNumbers  = 4 // in it
+)
+
+// chain is a line that repeats at the edge of pages. Its numbers stay or grow as the pages do.
+type chain struct {
+	first, lines int // the line that was first, and how many there are
+	page         int // of the last one
+	numbers      [maxNumbers]int
+}
+
+// heads marks the lines that repeat at the edges of pages as dropped. The first of them stays if it has letters, so that
+// nothing is lost, and so do all lines of a page that has no others.
+func (r *reader) heads() {
+	if len(r.pages) < fewestPages {
+		return
+	}
+	chains := map[uint64]*chain{}
+	of := map[int]*chain{} // by line
+	seed := maphash.MakeSeed()
+	for i, p := range r.pages {
+		for _, at := range r.edges(p) {
+			l := r.lines[at]
+			key, numbers, ok := r.pattern(seed, r.out[l.from:l.to])
+			if !ok || !r.m.Take(slotBytes+64) {
+				continue
+			}
+			c := chains[key]
+			if c == nil || i-c.page > farthest || i > c.page && !follows(c.numbers, numbers, i-c.page) {
+				c = &chain{first: at}
+				chains[key] = c
+			}
+			if c.page != i || c.lines == 0 {
+				c.lines++
+			}
+			c.page, c.numbers = i, numbers
+			of[at] = c
+		}
+	}
+	for _, p := range r.pages {
+		dropped := 0
+		for at := p.first; at < p.end; at++ {
+			if c := of[at]; c != nil && c.lines >= repeats && (at != c.first || !worded(r.out[r.lines[at].from:r.lines[at].to])) {
+				r.lines[at].dropped = true
+				dropped++
+			}
+		}
+		for at := p.first; at < p.end && dropped == p.end-p.first; at++ {
+			r.lines[at].dropped = false
+		}
+	}
+	r.m.Give((slotBytes + 64) * len(of))
+}
+
+// edges returns the first and the last lines of a page from top to bottom.
+func (r *reader) edges(p pageLines) []int {
+	var at []int
+	for i := p.first; i < p.end; i++ {
+		if !r.lines[i].turned {
+			at = append(at, i)
+		}
+	}
+	if !r.m.Work(32 * len(at)) {
+		return nil
+	}
+	slices.SortStableFunc(at, func(a, b int) int {
+		switch d := r.lines[b].up - r.lines[a].up; {
+		case d > 0:
+			return 1
+		case d < 0:
+			return -1
+		}
+		return 0
+	})
+	if len(at) > 2*edgeLines {
+		at = slices.Delete(at, edgeLines, len(at)-edgeLines)
+	}
+	return at
+}
+
+// pattern returns a key of a line without its numbers, and these.
+func (r *reader) pattern(seed maphash.Seed, t []byte) (key uint64, numbers [maxNumbers]int, ok bool) {
+	if len(t) > 200 {
+		return 0, numbers, false
+	}
+	var rest []byte
+	n := 0
+	for i := 0; i < len(t); i++ {
+		if t[i] < '0' || t[i] > '9' {
+			rest = append(rest, t[i])
+			continue
+		}
+		k := i
+		for k < len(t) && t[k] >= '0' && t[k] <= '9' {
+			k++
+		}
+		v, small := decimal(t[i:k])
+		if n == maxNumbers || !small {
+			return 0, numbers, false
+		}
+		numbers[n] = v
+		rest, i, n = append(rest, '#'), k-1, n+1
+	}
+	if n == 0 && !worded(t) {
+		return 0, numbers, false
+	}
+	var h maphash.Hash
+	h.SetSeed(seed)
+	words := bytes.Fields(rest)
+	for i, w := range words {
+		if (i == 0 || i == len(words)-1) && len(bytes.Trim(w, "ivxlc")) == 0 {
+			w = []byte("i") // a Roman number
+		}
+		_, _ = h.Write(append(w[:len(w):len(w)], ' ')) // never fails
+	}
+	return h.Sum64(), numbers, true
+}
+
+// follows reports whether each number is as before, or grew as the pages did.
+func follows(before, now [maxNumbers]int, pages int) bool {
+	for i := range now {
+		if now[i] != before[i] && now[i] != before[i]+pages {
+			return false
+		}
+	}
+	return true
+}
+
+// worded reports whether a line has a word besides Roman numbers.
+func worded(t []byte) bool {
+	return len(bytes.Trim(t, "ivxlc")) > 0 && bytes.ContainsFunc(t, unicode.IsLetter)
+}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"github.com/anchor-host/anchor-host/pipeline/ingest/parse"
+)
+
+// engine reads a document as text. One without a command is read by this program, called again.
+type engine struct {
+	name    string
+	command func(path string) []string
+}
+
+const own = "anchor-host"
+
+// references are what other programs find.
+var references = map[string]engine{
+	"pdf":  {"pdftotext", func(p string) []string { return []string{"pdftotext", "-q", p, "-"} }},
+	"docx": {"pandoc", func(p string) []string { return []string{"pandoc", "-f", "docx", "-t", "plain", "--wrap=none", p} }},
+	"html": {"w3m", func(p string) []string { return []string{"w3m", "-dump", "-T", "text/html", "-O", "utf-8", p} }},
+}
+
+// enginesOf returns what is measured: the reference only for its time and memory.
+func enginesOf(kind string, peers bool) []engine {
+	out := []engine{references[kind], {name: own}}
+	if peers && kind == "pdf" {
+		for name := range peerReaders {
+			out = append(out, engine{name: name})
+		}
+	}
+	return out
+}
+
+// reading is what an engine made of a document.
+type reading struct {
+	text   string
+	cpu    time.Duration
+	memory int64 // the most that was resident, in bytes
+	failed string
+}
+
+// timeout is how long an engine may take for one document.
+const timeout = 2 * time.Minute
+
+func (e engine) read(ctx context.Context, path string) (r reading, err error) {
+	var args []string
+	if e.command != nil {
+		args = e.command(path)
+	} else {
+		self, err := os.Executable()
+		if err != nil {
+			return r, err
+		}
+		args = []string{self, "-read", e.name, path}
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	var out, complaint bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &complaint
+	err = cmd.Run()
+	if u, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
+		r.cpu, r.memory = time.Duration(u.Utime.Nano()+u.Stime.Nano()), u.Maxrss<<10
+	}
+	r.text = out.String()
+	if r.failed = ""; err != nil {
+		r.failed = fmt.Sprintf("%.200s (%v)", bytes.TrimSpace(complaint.Bytes()), err)
+	}
+	if cmd.ProcessState == nil { // it did not begin: no fault of the document
+		return r, err
+	}
+	return r, nil
+}
+
+// readOne reads a file and prints its text.
+func readOne(ctx context.Context, engine string, files []string, w io.Writer) error {
+	if len(files) != 1 {
+		return errors.New("-read wants one file")
+	}
+	data, err := os.ReadFile(files[0])
+	if err != nil {
+		return err
+	}
+	if peer, ok := peerReaders[engine]; ok {
+		text, err := peer(data)
+		fmt.Fprintln(w, text)
+		return err
+	}
+	limits := parse.Limits{}
+	return parse.Parse(limits.Meter(ctx, len(data)), files[0], "", data, limits, func(d parse.Document) error {
+		fmt.Fprintln(w, d.Title)
+		for _, b := range d.Blocks {
+			fmt.Fprintf(w, "%s\n\n", b.Text)
+		}
+		return nil
+	})
+}
