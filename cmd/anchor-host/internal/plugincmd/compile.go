@@ -94,7 +94,7 @@ func wantedPlugins(a *cli.App, loaded *config.Loaded, names []string) ([]spec.En
 func compileAll(ctx context.Context, a *cli.App, loaded *config.Loaded, entries []spec.Entry) (l cli.Listing, err error) {
 	progress := cli.NewProgress(a)
 	defer progress.Stop()
-	h, err := host.New(host.Config{CacheDir: loaded.CachePath(), Logger: a.Logger(&loaded.Config), OnCompile: progress.Compiling})
+	h, err := host.New(host.Config{CacheDir: loaded.CachePath(), ImageCache: host.DefaultImageCache, Logger: a.Logger(&loaded.Config), OnCompile: progress.Compiling})
 	if err != nil {
 		return l, err
 	}
