@@ -268,3 +268,20 @@ func Example() {
 	fmt.Println(report.Plugin, report.OK(), report.FailedCases())
 	// Output: fake true []
 }
+
+// A guest that changes nothing in ordinary requests is noted, unless a case of its author has it change
+// something.
+func TestIdleGuestIsNoted(t *testing.T) {
+	own, err := conformance.ParseOwnCases("own.json", []byte(`{"name": "x", "items": ["a zebra", "x"], "expect": {"keep": [1]}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, o := range map[int]conformance.Options{2: {}, 0: {Own: own}} {
+		guest := newFake()
+		guest.but = "zebra"
+		r := run(t, guest, o)
+		if len(r.FailedCases()) > 0 || len(r.Notes) != want {
+			t.Errorf("failed %q, notes %q (want %d)", r.FailedCases(), r.Notes, want)
+		}
+	}
+}
