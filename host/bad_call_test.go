@@ -1,9 +1,11 @@
 package host_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"reflect"
 	"strings"
@@ -336,5 +338,30 @@ func TestTimeoutSaysWhere(t *testing.T) {
 	_, err = p.Call(t.Context(), "get", []byte(`{"url":"`+origin+`/secret?key=1"}`))
 	if perr := checkReason(t, err, abi.ReasonTimeout); !strings.Contains(perr.Error(), "not done within 100ms: it waited for an HTTP answer of "+origin+" (") {
 		t.Errorf("error %v", perr)
+	}
+}
+
+// A plugin that keeps its state is told to the operator when it loses it: its memory grew too far,
+// or a call failed.
+func TestLostStateIsLogged(t *testing.T) {
+	var log bytes.Buffer
+	h := newHost(t, host.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	grown := load(t, h, "grow-each-call", host.PluginConfig{Name: "grown", State: host.StateKeep, Limits: host.Limits{Memory: 4 << 20, Instances: 1}})
+	filter := calls(t, grown, abi.OpFilter)
+	for range 80 {
+		if err := filter(); err != nil {
+			break
+		}
+	}
+	if text := log.String(); !strings.Contains(text, "level=WARN") || !strings.Contains(text, "plugin=grown") || !strings.Contains(text, "is lost") || !strings.Contains(text, "memory has grown") {
+		t.Errorf("the log says %q", text)
+	}
+	log.Reset()
+	failed := load(t, h, "trap", host.PluginConfig{Name: "failed", State: host.StateKeep, Limits: host.Limits{Instances: 1}})
+	if err := calls(t, failed, abi.OpFilter)(); err == nil {
+		t.Fatal("trap passed")
+	}
+	if text := log.String(); !strings.Contains(text, "is lost") || !strings.Contains(text, "the call failed") {
+		t.Errorf("the log says %q", text)
 	}
 }

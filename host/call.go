@@ -156,7 +156,20 @@ func (l *lending) takeBack(in *guest.Instance, how ending) {
 	case how.good() && !in.Worn():
 		l.pool.Put(in)
 	default:
+		l.sayLost(how)
 		in.CountLost()
 		l.pool.Discard(in)
+	}
+}
+
+// sayLost logs that an instance under StateKeep ends, and what it kept with it.
+func (l *lending) sayLost(how ending) {
+	reason := "its memory has grown by three quarters of what limits.memory leaves, or it has served for long"
+	if !how.good() {
+		reason = "the call failed"
+	}
+	if unsaid, due := l.lost.Due(how.good(), time.Now()); due {
+		l.setup.log.Warn("what the plugin kept of earlier calls is lost: the next call gets a new instance (keep it with kv, or in a folder)",
+			"reason", reason, "not_logged", unsaid)
 	}
 }

@@ -62,7 +62,9 @@ const (
 	// mutable globals that are references, or leaves files open in its init.
 	StateReset State = "reset"
 	// StateKeep leaves everything as it is for the next call of the instance, which then
-	// serves one tenant only; see [WithTenant]. A [Session] always keeps its state.
+	// serves one tenant only; see [WithTenant]. The state is lost, and a warning logged, when a
+	// call fails or the memory has grown by three quarters of what the limit leaves. A
+	// [Session] always keeps its state.
 	StateKeep State = "keep"
 	// StateFresh makes a new instance for every call, with an init of its own.
 	StateFresh State = "fresh"

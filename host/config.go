@@ -63,7 +63,8 @@ type Config struct {
 	// LoadMemory bounds, in bytes, the sum of the estimates of all modules that are being
 	// compiled; see [spec.Spec.LoadEstimate]. A module that does not fit waits, and at
 	// most 16 smaller ones pass it. A module whose estimate is above LoadMemory is compiled
-	// alone. Each compilation uses one processor, see ParallelCompile. 0: DefaultLoadMemory.
+	// alone. Each compilation uses one processor, see ParallelCompile, and at most as many run
+	// as there are processors. 0: DefaultLoadMemory.
 	LoadMemory int64
 	// MaxInstances bounds the instances of all plugins together. Each loaded plugin counts
 	// for at least one, even while it has none. 0: DefaultMaxInstances.

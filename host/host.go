@@ -27,6 +27,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/service"
 	"github.com/anchor-host/anchor-host/host/spec"
 	_ "github.com/anchor-host/anchor-host/internal/only64" // a build for 32 bits fails with one line
+	"github.com/anchor-host/anchor-host/internal/seldom"
 	"github.com/anchor-host/anchor-host/internal/settings"
 )
 
@@ -128,6 +129,9 @@ type lending struct {
 	share *capacity.Share
 	// sessions are the open sessions.
 	sessions sessions
+	// lost says when it was last logged that an instance under StateKeep ended, by whether its
+	// last call was good.
+	lost seldom.Kinds[bool]
 	// account is the processor time that the plugin used lately. breakers refuses calls while the
 	// plugin fails again and again.
 	account  *fairness.Account

@@ -1,8 +1,10 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/tetratelabs/wazero"
 
@@ -35,6 +37,25 @@ func (h *Host) module(ctx context.Context, name string, spec *spec.Spec, kind En
 	}
 	m, err := h.compiler.Module(ctx, name, sourceOf(spec), kind == EngineInterpreter, pages)
 	return m, notCompiled(err)
+}
+
+// Compile compiles a module, and keeps its machine code in the cache of the host for this process and
+// others. It makes no instance: no code of the module runs. Of cfg, Name, Engine, and the limits
+// LoadMemory and LoadTime count. The error wraps [ErrTooLarge], [ErrNotWasm] or [ErrConfig].
+func (h *Host) Compile(ctx context.Context, spec *spec.Spec, cfg PluginConfig) error {
+	limits, _, err := effectiveLimits(cfg.Limits, h.cfg.DefaultLimits, h.cfg.MaxInstances, spec.Manifest)
+	name := cmp.Or(cfg.Name, spec.Name)
+	var m *compile.Module
+	if err == nil {
+		m, err = h.module(ctx, name, spec, h.engineKind(cfg.Engine), limits)
+	}
+	if err == nil {
+		err = h.compiler.Release(ctx, m)
+	}
+	if err != nil {
+		return fmt.Errorf("plugin %q: %w", name, err)
+	}
+	return nil
 }
 
 // notCompiled makes an error of package compile wrap the errors that callers test for.

@@ -28,6 +28,8 @@ type fake struct {
 	escapes bool
 	// boxedOnly makes the JSON lane take every request in the Extism input for empty.
 	boxedOnly bool
+	// but makes it keep every row but those with this word.
+	but string
 	// fail is the error of every call.
 	fail error
 	// remembers is that of the description.
@@ -129,7 +131,7 @@ func (g *fakeGuest) Call(ctx context.Context, c conformance.Call) (*conformance.
 		if g.escapes && c.Lane == conformance.JSON && strings.ContainsFunc(t, unicode.IsControl) {
 			continue
 		}
-		if g.keepAll || strings.Contains(t, "fox") || strings.Contains(t, "\x1b") {
+		if g.but != "" && !strings.Contains(t, g.but) || g.keepAll || strings.Contains(t, "fox") || strings.Contains(t, "\x1b") {
 			changes.Keep = append(changes.Keep, uint32(i))
 		}
 	}

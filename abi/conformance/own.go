@@ -102,6 +102,9 @@ func (s *session) compareOwn(ctx context.Context, guest Guest, c *OwnCase, op *O
 	if t != nil {
 		return c.refused(errors.New(t.detail))
 	}
+	if rep.canonical(len(req.rows)) != "{}" {
+		s.changed[laneOf{op.Operation, lane}] = true
+	}
 	o := c.Expect.judge(rep, req, ReplayOf(ctx))
 	if o.verdict == Fail && s.o.Update != nil {
 		was := c.Expect

@@ -31,7 +31,8 @@ type OwnCase struct {
 	Items      []OwnItem `json:"items,omitempty"`
 	TopK       int       `json:"top_k,omitempty"`
 	TokensLeft int       `json:"tokens_left,omitempty"`
-	// Request is the whole request document, without settings. It replaces these fields.
+	// Request is the whole request document. It replaces these fields. Its settings, if it has
+	// any, are taken as Settings, which is then left out.
 	Request json.RawMessage `json:"request,omitempty"`
 	// HTTP are the requests that the plugin is expected to send, with their responses. Each must
 	// be sent at least once, and no others. nil means those of the run.
@@ -178,6 +179,9 @@ func (c *OwnCase) check(whole bool) error {
 	case e.Stored != nil && c.KV == nil:
 		return fmt.Errorf("case %.100q: stored needs kv, what the store holds before the call (an empty list for nothing)", c.Name)
 	}
+	if err := c.takeSettings(); err != nil {
+		return fmt.Errorf("case %.100q: %w", c.Name, err)
+	}
 	if err := checkValues("kv", c.KV); err != nil {
 		return fmt.Errorf("case %.100q: %w", c.Name, err)
 	}
@@ -190,6 +194,22 @@ func (c *OwnCase) check(whole bool) error {
 	if err := checkServiceCalls(c.Services); err != nil {
 		return fmt.Errorf("case %.100q: %w", c.Name, err)
 	}
+	return nil
+}
+
+// takeSettings moves the settings in the request document to where those of a case are, so that they are
+// checked and used as in a call with that document.
+func (c *OwnCase) takeSettings() error {
+	var doc struct {
+		Settings map[string]any `json:"settings"`
+	}
+	if err := json.Unmarshal(c.Request, &doc); c.Request == nil || err != nil || doc.Settings == nil {
+		return nil // what is wrong with the document shows when it is read whole
+	}
+	if c.Settings != nil {
+		return errors.New("request has settings, and the case too (leave out one of them)")
+	}
+	c.Settings = doc.Settings
 	return nil
 }
 

@@ -42,10 +42,20 @@ type session struct {
 	beside *beside
 	// timed are the probes whose calls are timed when no case runs any more.
 	timed []*probe
+	// idle are the lanes in which the guest changed nothing in ordinary requests, changed those in
+	// which it changed something in a case of its author.
+	idle    []laneOf
+	changed map[laneOf]bool
+}
+
+// laneOf is a lane of an operation.
+type laneOf struct {
+	operation abi.Operation
+	lane      string
 }
 
 func (s *session) all(ctx context.Context) {
-	s.answers, s.troubles = map[string][]*reply{}, map[string]*trouble{}
+	s.answers, s.troubles, s.changed = map[string][]*reply{}, map[string]*trouble{}, map[laneOf]bool{}
 	s.settings()
 	if _, err := s.t.Settings(abi.OpInit, s.o.Init); err != nil && len(s.d.Manifest.Settings) > 0 {
 		s.record(caseStarts, "", "", time.Now(), skipped("see %s", caseDefaults))
@@ -70,6 +80,7 @@ func (s *session) all(ctx context.Context) {
 	}
 	s.initSame(ctx)
 	s.own(ctx, guest)
+	s.noteIdle()
 	s.beside.finish(ctx, guest)
 	for _, p := range s.timed {
 		s.cost(p)
@@ -140,13 +151,22 @@ func (s *session) lane(p *probe, both bool) {
 		s.timed = append(s.timed, p)
 	}
 	if p.idle() {
-		s.report.Notes = append(s.report.Notes, fmt.Sprintf(
-			"%s, lane %s: every answer to an ordinary request was no change (give the test settings with which it does something, or cases of your own, with a query and items, in the folder tests)", p.op.Operation, p.lane))
+		s.idle = append(s.idle, laneOf{p.op.Operation, p.lane})
 	}
 }
 
-// idle reports whether the guest changed nothing in ordinary requests. Then the cases have
-// checked little of it.
+// noteIdle notes the lanes in which the guest changed nothing, not even in a case of its author. The
+// cases have checked little of these.
+func (s *session) noteIdle() {
+	for _, l := range s.idle {
+		if !s.changed[l] {
+			s.report.Notes = append(s.report.Notes, fmt.Sprintf(
+				"%s, lane %s: every answer to an ordinary request was no change (give the test settings with which it does something, or cases of your own, with a query and items, in the folder tests)", l.operation, l.lane))
+		}
+	}
+}
+
+// idle reports whether the guest changed nothing in ordinary requests.
 func (p *probe) idle() bool {
 	info, _ := abi.LookupOperation(p.op.Operation)
 	if info.Reply != "Changes" || len(p.plain) == 0 || p.first != nil {

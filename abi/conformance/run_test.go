@@ -185,6 +185,7 @@ const ownCases = `[
   {"name": "keeps all", "operation": "filter", "items": ["fox"], "expect": {"no_change": true, "order": [0], "scores": [0]}},
   {"name": "document", "request": {"query": {"query_str": "q"}, "items": [{"content": "fox"}, {"content": "x"}]}, "expect": {"output": {"keep": [0]}}},
   {"name": "settings", "settings": {"x": 1}, "expect": {"error": "no settings"}},
+  {"name": "settings of the request", "request": {"items": [{"content": "fox"}], "settings": {"x": 1}}, "expect": {"error": "no settings"}},
   {"name": "wrong rows", "items": ["fox", "dog"], "expect": {"keep": [0, 1]}},
   {"name": "wrong texts", "items": ["fox", "dog"], "expect": {"texts": ["dog"]}},
   {"name": "no error", "items": ["fox"], "expect": {"error": "nothing"}},
@@ -221,10 +222,11 @@ func TestMistakesInOwnCases(t *testing.T) {
 	for text, want := range map[string]string{
 		`{`:                               "own.json: unexpected EOF",
 		`{"expect": {"no_change": true}}`: "has no name",
-		`{"name": "a\nb"}`:                "a name is one line",
-		`[]`:                              "no case",
-		`{"name": "a", "expect": {}}`:     "nothing is expected",
-		`{"name": "a", "expext": {}}`:     `unknown field "expext"`,
+		`{"name": "a", "settings": {}, "request": {"settings": {"x": 1}}, "expect": {"no_change": true}}`: "leave out one",
+		`{"name": "a\nb"}`:            "a name is one line",
+		`[]`:                          "no case",
+		`{"name": "a", "expect": {}}`: "nothing is expected",
+		`{"name": "a", "expext": {}}`: `unknown field "expext"`,
 		`{"name": "a", "items": [{"text": "x"}], "expect": {"keep": []}}`:      `unknown field "text"`,
 		`{"name": "a", "request": {}, "query": "q", "expect": {"keep": []}}`:   "request is the whole document",
 		`{"name": "a", "expect": {"keep": []}} {}`:                             "more than one value",
@@ -267,4 +269,21 @@ func Example() {
 	}
 	fmt.Println(report.Plugin, report.OK(), report.FailedCases())
 	// Output: fake true []
+}
+
+// A guest that changes nothing in ordinary requests is noted, unless a case of its author has it change
+// something.
+func TestIdleGuestIsNoted(t *testing.T) {
+	own, err := conformance.ParseOwnCases("own.json", []byte(`{"name": "x", "items": ["a zebra", "x"], "expect": {"keep": [1]}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, o := range map[int]conformance.Options{2: {}, 0: {Own: own}} {
+		guest := newFake()
+		guest.but = "zebra"
+		r := run(t, guest, o)
+		if len(r.FailedCases()) > 0 || len(r.Notes) != want {
+			t.Errorf("failed %q, notes %q (want %d)", r.FailedCases(), r.Notes, want)
+		}
+	}
 }

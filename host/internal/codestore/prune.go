@@ -1,11 +1,13 @@
 package codestore
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -18,8 +20,15 @@ const (
 )
 
 // RunFolder makes an empty folder for this process alone. Its user removes it at the end, and
-// marks it with [Use] at least once a day while it is in use.
-func (s *Store) RunFolder() (string, error) { return os.MkdirTemp(s.Dir, runPrefix) }
+// marks it with [Use] at least once a day while it is in use. If nothing can be written in the
+// store, as in an image of a container, the folder lies among the system's temporary ones.
+func (s *Store) RunFolder() (string, error) {
+	dir, err := os.MkdirTemp(s.Dir, runPrefix)
+	if !errors.Is(err, syscall.EROFS) && !errors.Is(err, fs.ErrPermission) {
+		return dir, err
+	}
+	return os.MkdirTemp("", "anchor-host-"+runPrefix)
+}
 
 // Sweep removes what processes left behind that ended without removing it and that is older
 // than a day: their folders, and half-made files and folders.

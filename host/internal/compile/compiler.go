@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"time"
 
@@ -53,7 +54,11 @@ var errNoEngine = errors.New("engine: the host panicked")
 
 // New makes a compiler. Close frees it.
 func New(o Options) *Compiler {
-	c := &Compiler{o: o, queue: queue{limit: o.Memory}, engines: map[bool]*startedEngine{},
+	most := runtime.GOMAXPROCS(0)
+	if o.Parallel { // each compilation takes all of them
+		most = 1
+	}
+	c := &Compiler{o: o, queue: queue{limit: o.Memory, most: most}, engines: map[bool]*startedEngine{},
 		modules: map[moduleKey]*Module{}, making: map[moduleKey]*making{}}
 	c.life, c.end = context.WithCancel(context.Background())
 	return c

@@ -11,13 +11,17 @@ import (
 // could wait for ever behind small ones.
 const maxPassed = 16
 
-// queue admits compilations as long as their estimates together stay below a limit. One that
-// does not fit waits, and at most maxPassed smaller ones pass it. One that exceeds the limit
-// runs alone.
+// queue admits compilations as long as their estimates together stay below a limit, and no more
+// of them than there are processors: more would take memory and gain no time. One that does not
+// fit waits, and at most maxPassed smaller ones pass it. One that exceeds the limit runs alone.
 type queue struct {
+	// limit is the sum of estimates in bytes, most the number of compilations.
+	limit int64
+	most  int
+
 	mu      sync.Mutex
-	limit   int64
 	used    int64
+	running int
 	waiters []*waiter
 }
 
@@ -48,7 +52,7 @@ func (q *queue) enter(ctx context.Context, n int64) (leave func(), err error) {
 	if i := slices.Index(q.waiters, w); i >= 0 {
 		q.waiters = slices.Delete(q.waiters, i, i+1)
 	} else { // it was admitted meanwhile
-		q.used -= n
+		q.used, q.running = q.used-n, q.running-1
 	}
 	q.admit()
 	return nil, fmt.Errorf("wait for other modules that are being loaded: %w", context.Cause(ctx))
@@ -57,7 +61,7 @@ func (q *queue) enter(ctx context.Context, n int64) (leave func(), err error) {
 func (q *queue) leave(n int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.used -= n
+	q.used, q.running = q.used-n, q.running-1
 	q.admit()
 }
 
@@ -66,8 +70,12 @@ func (q *queue) leave(n int64) {
 func (q *queue) admit() {
 	var left []*waiter
 	for i, w := range q.waiters {
+		if q.running == q.most {
+			left = append(left, q.waiters[i:]...)
+			break
+		}
 		if w.n <= q.limit-q.used {
-			q.used += w.n
+			q.used, q.running = q.used+w.n, q.running+1
 			close(w.in)
 			for _, passed := range left {
 				passed.passed++

@@ -23,7 +23,7 @@ func (q *queue) entered(ctx context.Context, n int64) chan func() {
 // Small modules pass large ones for which there is no room.
 func TestSmallModulesPass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := &queue{limit: 100}
+		q := &queue{limit: 100, most: 1000}
 		first, err := q.enter(t.Context(), 70)
 		if err != nil {
 			t.Fatal(err)
@@ -54,7 +54,7 @@ func TestSmallModulesPass(t *testing.T) {
 // A large module waits for a bounded number of smaller ones, however many come.
 func TestLargeModulesAreNotStarved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := &queue{limit: 100}
+		q := &queue{limit: 100, most: 1000}
 		running := []chan func(){q.entered(t.Context(), 10)}
 		large := q.entered(t.Context(), 95)
 		passed := 0
@@ -86,7 +86,7 @@ func TestLargeModulesAreNotStarved(t *testing.T) {
 // A large module that leaves lets those in that waited behind it.
 func TestLeavingTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := &queue{limit: 100}
+		q := &queue{limit: 100, most: 1000}
 		first, err := q.enter(t.Context(), 50)
 		if err != nil {
 			t.Fatal(err)
@@ -106,6 +106,30 @@ func TestLeavingTheQueue(t *testing.T) {
 		first()
 		if q.used != 0 || len(q.waiters) != 0 {
 			t.Errorf("%d bytes are taken, %d wait", q.used, len(q.waiters))
+		}
+	})
+}
+
+// No more modules are compiled at a time than the queue allows, however small they are.
+func TestAtMostSoManyModules(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := &queue{limit: 100, most: 2}
+		first, second, third := q.entered(t.Context(), 1), q.entered(t.Context(), 1), q.entered(t.Context(), 1)
+		if len(first) != 1 || len(second) != 1 || len(third) != 0 {
+			t.Fatalf("%d, %d and %d are in, want 1, 1 and 0", len(first), len(second), len(third))
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		q.entered(ctx, 1)
+		cancel() // who leaves the queue frees no place
+		(<-first)()
+		synctest.Wait()
+		if len(third) != 1 {
+			t.Error("the third does not follow the first")
+		}
+		(<-second)()
+		(<-third)()
+		if q.used != 0 || q.running != 0 || len(q.waiters) != 0 {
+			t.Errorf("%d bytes are taken, %d run, %d wait", q.used, q.running, len(q.waiters))
 		}
 	})
 }

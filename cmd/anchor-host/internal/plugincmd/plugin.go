@@ -1,5 +1,5 @@
 // Package plugincmd implements "anchor-host plugin" with its sub-commands: new, build, pack, dev, publish, diff, list,
-// inspect, call, test, bench, schema and types.
+// inspect, compile, call, test, bench, schema and types.
 package plugincmd
 
 import (
@@ -21,7 +21,7 @@ plugin.wasm, or a file <name>.wasm, in the plugin folder.`,
 	})
 	cmd.AddCommand(
 		newCommand(a), buildCommand(a), devCommand(a), publishCommand(a), diffCommand(a),
-		listCommand(a), inspectCommand(a), callCommand(a), testCommand(a), benchCommand(a), schemaCommand(a), typesCommand(a),
+		listCommand(a), inspectCommand(a), compileCommand(a), callCommand(a), testCommand(a), benchCommand(a), schemaCommand(a), typesCommand(a),
 	)
 	return cmd
 }
