@@ -1,6 +1,7 @@
 package pdf
 
 import (
+	"bytes"
 	"math"
 	"reflect"
 	"strconv"
@@ -163,6 +164,9 @@ func (r *reader) encoding(f *font, d dict) {
 	if n, ok := r.resolve(d["BaseFont"]).(name); ok {
 		f.symbolic(string(n))
 	}
+	if base == "" {
+		r.builtIn(f, d)
+	}
 	code := 0
 	for _, v := range r.array(differences["Differences"]) {
 		if !r.m.Work(8) {
@@ -178,6 +182,40 @@ func (r *reader) encoding(f *font, d dict) {
 				}
 			}
 			code++
+		}
+	}
+}
+
+// builtIn reads the encoding of a Type 1 font that is in the file: "dup 12 /beta put".
+func (r *reader) builtIn(f *font, d dict) {
+	s, ok := r.resolve(r.dict(d["FontDescriptor"])["FontFile"]).(stream)
+	if !ok {
+		return
+	}
+	data, held := r.unfold(s)
+	defer r.m.Give(held)
+	data, _, _ = bytes.Cut(data, []byte("eexec"))
+	_, data, _ = bytes.Cut(data, []byte("/Encoding"))
+	l := lexer{m: r.m, data: data}
+	code, glyph := -1, ""
+	for {
+		before := r.m.Held()
+		v, ok := l.next()
+		if r.m.Give(r.m.Held() - before); !ok {
+			return
+		}
+		switch v := v.(type) {
+		case float64:
+			code = int(v)
+		case name:
+			glyph = string(v)
+		case op:
+			if v == "def" || v == "StandardEncoding" {
+				return
+			}
+			if t, ok := named(glyph, code); ok && v == "put" && code >= 0 && code < 256 {
+				f.simple[code] = t
+			}
 		}
 	}
 }

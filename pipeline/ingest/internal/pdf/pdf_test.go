@@ -59,7 +59,7 @@ func TestRead(t *testing.T) {
 		{"hyphens", "BT /F1 10 Tf 12 TL (exam-) Tj (ple) ' ET", "example"},
 		{"a form that shows itself", "/X Do BT /F1 10 Tf (end) Tj ET", "in in in in in in in in end"},
 	} {
-		form := "<< /Subtype /Form >>\nstream\nBT /F1 10 Tf (in ) Tj ET /X Do\nendstream"
+		form := "<< /Subtype /Form /Matrix [1 0 0 1 20 0] >>\nstream\nBT /F1 10 Tf (in ) Tj ET /X Do\nendstream"
 		for filter, content := range map[string]string{"": c.content, "/Filter /FlateDecode": packed(c.content)} {
 			f, err := Read(account(t, 1000), withContent(content, filter, form))
 			if err != nil || len(f.Pages) != 1 || f.Title != "On (trains)" {

@@ -80,6 +80,7 @@ func TestSpaces(t *testing.T) {
 		{"a space as narrow as nothing", "-5 Tw (chap ter) Tj 0 Tw ( one) Tj", "chapter one"},
 		{"letters set apart", "2.5 Tc (heading) Tj 57.5 0 Td (of it) Tj", "heading of it"},
 		{"by kerning", "[(ni) -20 (ght) -250 (train)] TJ", "night train"},
+		{"bold by drawing twice", "(bold) Tj 0.5 0 Td (bold) Tj 25 0 Td (o) Tj 0.3 0 Td (o) Tj 10 0 Td (oo) Tj", "bold o oo"},
 		{"turned", "0 1 -1 0 50 50 Tm (up) Tj 0 1 -1 0 50 62.5 Tm (wards) Tj", "up wards"},
 	} {
 		data := withContent("BT /F1 10 Tf "+c.content+" ET", "", "<< >>", wide)
@@ -113,6 +114,16 @@ func TestFonts(t *testing.T) {
 		if err != nil || f.Pages[0] != c.want {
 			t.Errorf("%s: %q, want %q, error %v", c.name, f.Pages, c.want, err)
 		}
+	}
+}
+
+// TestBuiltIn holds that a font that is in the file knows its codes.
+func TestBuiltIn(t *testing.T) {
+	program := "%!PS-AdobeFont-1.0: CMMI10\n/Encoding 256 array 0 1 255 {1 index exch /.notdef put} for dup 12 /beta put dup 61 /slash put readonly def eexec dup 65 /B put"
+	data := withContent("BT /F1 10 Tf <310C3D41> Tj ET", "", "<< >>", "<< /Subtype /Type1 /FontDescriptor << /FontFile 10 0 R >> >>", "<< >>\nstream\n"+program+"\nendstream")
+	data = []byte(strings.Replace(string(data), "/F1 5 0 R", "/F1 9 0 R", 1))
+	if f, err := Read(account(t, len(data)), data); err != nil || f.Pages[0] != "1β/A" {
+		t.Errorf("%q, error %v", f.Pages, err)
 	}
 }
 
