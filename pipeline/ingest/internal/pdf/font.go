@@ -345,7 +345,10 @@ func (f *font) symbolic(base string) {
 		f.simple[' '] = " "
 	case ok && n == "ZapfDingbats", base == "ZapfDingbats":
 		clear(f.simple[:])
-		f.simple[' '] = " "
+		for i := 1; i < 0x5F; i++ { // nearly in the order of Unicode
+			f.simple[' '+i] = string(rune(0x2700 + i))
+		}
+		f.simple[' '], f.simple['l'], f.simple['n'] = " ", "●", "■"
 	}
 }
 

@@ -104,6 +104,7 @@ func TestFonts(t *testing.T) {
 	for _, c := range []struct{ name, font, codes, want string }{
 		{"Greek", "/Subtype /Type1 /Encoding << /Differences [1 /theta /Lambda /mu /sigma1 /vartheta] >>", "0102030405", "θΛµςθ"},
 		{"Symbol", "/Subtype /Type1 /BaseFont /Symbol", "6162632E", "αβχ."},
+		{"ZapfDingbats", "/Subtype /Type1 /BaseFont /ABCDEF+ZapfDingbats", "34206C", "✔ ●"},
 		{"names that only count", "/Subtype /Type3 /Encoding << /Differences [27 /a27 28 /a28 65 /a65] >>", "411B1C", "Afffi"},
 		{"names of parts", "/Subtype /Type1 /Encoding << /Differences [2 /T_h /f_f_i] >>", "020365", "Thffie"},
 		{"names of glyphs by number", "/Subtype /Type1 /Encoding << /Differences [65 /g12 /g13] >>", "414243", "C"},
