@@ -370,61 +370,6 @@ func (r *reader) sealed(s stream, filters []any) method {
 	return r.crypt.method(r.resolve(params["Name"]))
 }
 
-// unpackLZW decodes codes of 9 to 12 bits, which grow one code early.
-func (r *reader) unpackLZW(data []byte) []byte {
-	const clearTable, end = 256, 257
-	type entry struct{ from, to int } // where it was written first
-	var table [4096]entry
-	out, ok := meter.Room(r.m, []byte(nil), 4*len(data)+512)
-	next, width, last := 258, 9, entry{}
-	bits, have := 0, 0
-	for _, b := range data {
-		bits, have = bits<<8|int(b), have+8
-		if have < width || !ok {
-			continue
-		}
-		have -= width
-		k := bits >> have
-		bits &= 1<<have - 1
-		if k == end {
-			break
-		}
-		if k == clearTable {
-			next, width, last = 258, 9, entry{}
-			continue
-		}
-		start := len(out)
-		switch {
-		case k < 256:
-			out, ok = meter.Room(r.m, out, 1)
-			if ok {
-				out = append(out, byte(k))
-			}
-		case k < next || k == next && last.to > 0:
-			from := table[k]
-			if k == next {
-				from = entry{last.from, last.to + 1}
-			}
-			if out, ok = meter.Room(r.m, out, from.to-from.from); ok {
-				for i := from.from; i < from.to; i++ {
-					out = append(out, out[i])
-				}
-			}
-		default:
-			return out
-		}
-		if ok = ok && r.m.Work(4+len(out)-start); last.to > 0 && next < len(table) {
-			table[next] = entry{last.from, last.to + 1}
-			next++
-		}
-		last = entry{start, len(out)}
-		for width < 12 && next+1 >= 1<<width {
-			width++
-		}
-	}
-	return out
-}
-
 func (r *reader) inflate(data []byte) []byte {
 	const window = 48 << 10 // what a decoder takes
 	if len(data) < 2 || !r.m.Take(window) {
