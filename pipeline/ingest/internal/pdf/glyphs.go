@@ -6,6 +6,9 @@ import (
 	"unicode/utf8"
 )
 
+// sign stands for a sign that is no letter, and has no Unicode value that is known: nothing is lost with it.
+const sign = "\u200b"
+
 // texLow are the low codes of TeX's fonts, old and new. Bitmaps of these have names such as a27.
 var texLow = map[int]string{
 	11: "ff", 12: "fi", 13: "fl", 14: "ffi", 15: "ffl", 16: "“", 17: "”", 21: "–", 22: "—", 27: "ff", 28: "fi", 29: "fl", 30: "ffi", 31: "ffl",
@@ -39,6 +42,9 @@ func named(n string, code int) (string, bool) {
 	text := ""
 	for part := range strings.SplitSeq(n, "_") { // such as T_h
 		c := character(part)
+		if c == utf8.RuneError && digits == "" && len(n) >= 4 {
+			return sign, true // such as negationslash
+		}
 		if c == utf8.RuneError {
 			return "", true
 		}

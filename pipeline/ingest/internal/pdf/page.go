@@ -233,6 +233,9 @@ func (c *canvas) decode(t text, x, length float64) float64 {
 			c.codes, c.unknown = c.codes+1, c.unknown+1
 		case len(shown) == 1 && shown[0] == ' ':
 			l.text, l.spaced = l.text[:before], true
+		case string(shown) == sign:
+			l.text = l.text[:before]
+			c.codes++
 		case l.repeated(shown, x+pos*length):
 			l.text = l.text[:before]
 		default:

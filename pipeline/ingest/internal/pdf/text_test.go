@@ -107,6 +107,7 @@ func TestFonts(t *testing.T) {
 		{"ZapfDingbats", "/Subtype /Type1 /BaseFont /ABCDEF+ZapfDingbats", "34206C", "✔ ●"},
 		{"names that only count", "/Subtype /Type3 /Encoding << /Differences [27 /a27 28 /a28 65 /a65] >>", "411B1C", "Afffi"},
 		{"names of parts", "/Subtype /Type1 /Encoding << /Differences [2 /T_h /f_f_i] >>", "020365", "Thffie"},
+		{"signs without a value", "/Subtype /Type1 /Encoding << /Differences [1 /negationslash /integraldisplay] >>", strings.Repeat("0102", 50) + "41", "A"},
 		{"names of glyphs by number", "/Subtype /Type1 /Encoding << /Differences [65 /g12 /g13] >>", "414243", "C"},
 	} {
 		data := withContent("BT /F1 10 Tf <"+c.codes+"> Tj ET", "", "<< >>", "<< /Type /Font "+c.font+" >>")
