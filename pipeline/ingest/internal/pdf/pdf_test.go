@@ -123,7 +123,7 @@ func TestManyPages(t *testing.T) {
 	data := book(pages...)
 	m := account(t, len(data))
 	f, err := Read(m, data)
-	if err != nil || len(f.Pages) != 3000 || f.Pages[2999] != "sum of 8994001" {
+	if err != nil || len(f.Pages) != 3000 || f.Pages[2999] != "sum of 8994001\nits text" {
 		t.Fatalf("%d pages, the last %q, error %v", len(f.Pages), f.Pages[len(f.Pages)-1:], err)
 	}
 	if m.Peak() > 20*len(data) || m.Spent() > 100*len(data) {
