@@ -9,7 +9,12 @@ import (
 	"unicode/utf8"
 	"unsafe"
 
+	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/japanese"
+	"golang.org/x/text/encoding/korean"
+	"golang.org/x/text/encoding/simplifiedchinese"
+	"golang.org/x/text/encoding/traditionalchinese"
 
 	"github.com/anchor-host/anchor-host/pipeline/ingest/meter"
 )
@@ -21,7 +26,9 @@ type font struct {
 	texts     []span[string]
 	simple    [256]string
 	composite bool
-	utf16     bool // codes are characters
+	utf16     bool              // codes are characters
+	charset   *encoding.Decoder // of codes of one or two bytes, nil for none
+	lone      byte              // the bytes of it from 0xA0 up to this are codes of one byte
 	widths    map[int]float64
 	wide      []span[float64]
 	width     float64 // of all others
@@ -63,6 +70,7 @@ func (r *reader) readFont(v any) *font {
 		f.composite, f.bytes, f.width = true, 2, 1000
 		n, _ := r.resolve(d["Encoding"]).(name)
 		f.utf16 = strings.HasPrefix(string(n), "Uni") && (strings.Contains(string(n), "UCS2") || strings.Contains(string(n), "UTF16"))
+		f.setCharset(string(n))
 		if kids := r.array(d["DescendantFonts"]); len(kids) > 0 {
 			r.cidWidths(f, r.dict(kids[0]))
 		}
@@ -92,6 +100,40 @@ func (r *reader) readFont(v any) *font {
 	}
 	r.fonts[key] = f
 	return f
+}
+
+// setCharset sets the charset of a font whose encoding is one of those that each reader of PDF knows.
+func (f *font) setCharset(n string) {
+	switch {
+	case strings.Contains(n, "RKSJ"):
+		f.charset, f.lone = japanese.ShiftJIS.NewDecoder(), 0xDF
+	case n == "EUC-H", n == "EUC-V":
+		f.charset = japanese.EUCJP.NewDecoder()
+	case strings.HasPrefix(n, "GB"):
+		f.charset = simplifiedchinese.GBK.NewDecoder()
+	case strings.Contains(n, "B5"):
+		f.charset = traditionalchinese.Big5.NewDecoder()
+	case strings.HasPrefix(n, "KSC"):
+		f.charset = korean.EUCKR.NewDecoder()
+	}
+}
+
+// length returns how many bytes the next code has.
+func (f *font) length(t text) int {
+	if f.charset != nil && (t[0] < 0x80 || t[0] >= 0xA0 && t[0] <= f.lone) {
+		return 1
+	}
+	return min(f.bytes, len(t))
+}
+
+// decoded returns the text of a code in the charset of the font.
+func (f *font) decoded(code int) string {
+	b := []byte{byte(code >> 8), byte(code)}
+	if code < 0x100 {
+		b = b[1:]
+	}
+	b, _ = f.charset.Bytes(b) // what is damaged has no value
+	return clean(string(b))
 }
 
 // add pays for one more code of a font. It is false if that has enough.
@@ -369,6 +411,9 @@ func (f *font) appendText(to []byte, code int) []byte {
 			return append(to, clean(s.value[:len(s.value)-size]+string(last))...)
 		}
 		return utf8.AppendRune(append(to, s.value[:len(s.value)-size]...), last)
+	}
+	if f.charset != nil {
+		return append(to, f.decoded(code)...)
 	}
 	if f.utf16 {
 		return append(to, clean(string(rune(code)))...)

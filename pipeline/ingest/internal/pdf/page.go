@@ -219,10 +219,10 @@ func (c *canvas) decode(t text, x, length float64) float64 {
 	pos := 0.0
 	for len(t) > 0 {
 		room, ok := meter.Room(c.m, l.text, 4*maxMapping)
-		if l.text = room; !ok || !c.m.Work(4+len(f.texts)+len(f.wide)) {
+		if l.text = room; !ok || !c.m.Work(4+len(f.texts)+len(f.wide)) || f.charset != nil && !c.m.Work(200) {
 			break
 		}
-		n := min(f.bytes, len(t))
+		n := f.length(t)
 		k := code(t[:n])
 		t = t[n:]
 		width := f.widthOf(k) * f.unit * c.size * c.scale

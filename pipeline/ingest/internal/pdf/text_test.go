@@ -119,6 +119,37 @@ func TestFonts(t *testing.T) {
 	}
 }
 
+// TestCharsets holds that codes of charsets are read, one or two bytes long, without a table in the file.
+func TestCharsets(t *testing.T) {
+	for n, c := range map[string]struct{ codes, want string }{
+		"90ms-RKSJ-H":     {"93FA967B41B1", "日本Aｱ"},
+		"EUC-H":           {"C6FCCBDC41", "日本A"},
+		"GBK-EUC-H":       {"D6D0B9FA41", "中国A"},
+		"ETen-B5-V":       {"A4A4B0EA41", "中國A"},
+		"KSCms-UHC-H":     {"C7D1B1B941", "한국A"},
+		"UniGB-UCS2-H":    {"4E2D56FD0041", "中国A"},
+		"UniJIS-UTF16-H":  {"65E5672C0041", "日本A"},
+		"90ms-RKSJ-V":     {"93", ""},
+		"Identity-H":      {"0041", ""},
+		"UniKS-UTF16-H":   {"D55C", "한"},
+		"UniCNS-UTF16-H":  {"570B", "國"},
+		"GBKp-EUC-H":      {"D6D0", "中"},
+		"B5pc-H":          {"A4A4", "中"},
+		"KSC-EUC-H":       {"C7D1", "한"},
+		"83pv-RKSJ-H":     {"93FA", "日"},
+		"Add-RKSJ-H":      {"8140", ""}, // a wide space
+		"GB-EUC-H":        {"B9FA", "国"},
+		"UniJIS-UCS2-H":   {"3042", "あ"},
+		"no such table-H": {"0041", ""},
+	} {
+		data := withContent("BT /F1 10 Tf <"+c.codes+"> Tj ET", "", "<< >>", "<< /Subtype /Type0 /Encoding /"+strings.ReplaceAll(n, " ", "")+" /DescendantFonts [<< >>] >>")
+		data = []byte(strings.Replace(string(data), "/F1 5 0 R", "/F1 9 0 R", 1))
+		if f, err := Read(account(t, len(data)), data); err != nil || f.Pages[0] != c.want {
+			t.Errorf("%s: %q, want %q, error %v", n, f.Pages, c.want, err)
+		}
+	}
+}
+
 // TestBuiltIn holds that a font that is in the file knows its codes.
 func TestBuiltIn(t *testing.T) {
 	program := "%!PS-AdobeFont-1.0: CMMI10\n/Encoding 256 array 0 1 255 {1 index exch /.notdef put} for dup 12 /beta put dup 61 /slash put readonly def eexec dup 65 /B put"
