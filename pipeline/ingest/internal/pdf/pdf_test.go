@@ -165,6 +165,7 @@ func FuzzRead(f *testing.F) {
 	f.Add(withContent("BT /F1 10 Tf 50 700 Td (Ann) Tj [(a) -300 <41>] TJ T* (b) ' /X Do ET BI x EI q Q", ""))
 	f.Add(withContent("BT /F2 10 Tf <00100011> Tj /F1 9 Tf (^a`e) Tj 0 1 -1 0 3 4 Tm [(x) -900 (y)] TJ ET", "", strings.Split("<< >>|<< /Subtype /Type3 /FontMatrix [1 0 0 1 0 0] >>", "|")...))
 	f.Add(strange("/Annots [<</Subtype/Widget/FT/Ch/V [(a)]/Opt [[(a)(c)]]>> <</Subtype/Stamp/AP<</N 8 0 R>>>>]", "<< >>\nstream\nBT /F1 1 Tf (x) Tj ET\nendstream"))
+	f.Add(withContent("BT /F1 10 Tf <93FA41> Tj ET", "", "<< >>", "<< /Subtype /Type0 /Encoding /90ms-RKSJ-H >>"))
 	f.Add(withContent("\x80\x0b\x60\x50\x22\x0c\x0c\x85\x01", "/Filter /LZWDecode"))
 	f.Add(book([]string{"800 Head", "20 1"}, []string{"800 Head", "20 2"}, []string{"800 Head", "20 3"}, []string{"800 Head", "20 4"}))
 	for _, n := range []string{"rc4-40", "aes-128", "aes-256"} {
