@@ -65,20 +65,8 @@ func Read(m *meter.Meter, data []byte) (File, error) {
 	if !bytes.Contains(data[:min(len(data), 1024)], []byte("%PDF-")) {
 		return File{}, fmt.Errorf("%w: it does not begin with %%PDF-", ErrDamaged)
 	}
-	r.closed = bytes.Contains(data, []byte("/Encrypt"))
-	r.scan()
-	if _, ok := r.trailer["Encrypt"]; ok {
-		if r.crypt = r.security(); r.crypt == nil && m.Err() == nil {
-			return File{}, ErrEncrypted
-		}
-	}
-	if r.closed {
-		r.closed = false
-		clear(r.objects)
-		r.scan()
-	}
-	if m.Err() != nil {
-		return File{}, m.Err()
+	if err := r.open(); err != nil {
+		return File{}, err
 	}
 	if !bytes.Contains(data[max(0, len(data)-64<<10):], []byte("startxref")) {
 		return File{}, fmt.Errorf("%w: its end is missing", ErrDamaged)
@@ -101,6 +89,23 @@ func Read(m *meter.Meter, data []byte) (File, error) {
 	}
 	r.finish(&f)
 	return f, m.Err()
+}
+
+// open finds the objects of the file. If it is encrypted, it does so twice: the first time for the key.
+func (r *reader) open() error {
+	r.closed = bytes.Contains(r.data, []byte("/Encrypt"))
+	r.scan()
+	if _, ok := r.trailer["Encrypt"]; ok {
+		if r.crypt = r.security(); r.crypt == nil && r.m.Err() == nil {
+			return ErrEncrypted
+		}
+	}
+	if r.closed {
+		r.closed = false
+		clear(r.objects)
+		r.scan()
+	}
+	return r.m.Err()
 }
 
 // scan finds the objects of the file, and those inside streams of objects.
