@@ -175,53 +175,79 @@ func (r *agentRun) budget() agent.Budget {
 // An attempt fails only if another one succeeded, so the run always progresses.
 const assemblies = 100
 
+// assemble runs the chain and stores the state. If others continue the same run meanwhile, it begins again.
 func (r *agentRun) assemble(ctx context.Context) (*Assembled, error) {
 	for try := 1; ; try++ {
-		cuts := map[string]string{}
-		var keep func(handle, text string)
-		if r.stored != nil {
-			keep = func(handle, text string) { cuts[handle] = text }
-		}
-		chain, err := r.agent.Chain(r.frames, keep)
-		if err != nil {
+		cuts, refusal := map[string]string{}, r.refusal()
+		result, err := r.once(ctx, cuts)
+		if result == nil {
 			return nil, err
 		}
-		refusal := r.refusal()
-		result, err := chain.Assemble(ctx, r.state, r.list(), r.budget(), r.tools...)
-		if errors.Is(err, pipeline.ErrInvalid) {
-			err = errkind.As(ErrInvalid, err)
-		}
-		if list := result.Diagnostics.Degraded(); err == nil && r.config.Builds.Strict && len(list) > 0 {
-			return nil, &core.DegradedError{List: list}
-		}
-		if err == nil && r.written != nil {
-			if messages := r.written(result.Messages); messages != nil {
-				chain.Restate(ctx, result.Diagnostics, r.budget(), messages)
-			}
-		}
 		if err == nil && r.stored != nil {
-			err = r.claim(ctx) // again: it may have been deleted meanwhile, with its owner
-		}
-		if err == nil && r.stored != nil {
-			if err = r.stored.Save(ctx, r.state); errors.Is(err, agentstore.ErrContinued) && try < assemblies {
+			err = r.save(ctx)
+			if errors.Is(err, agentstore.ErrContinued) && try < assemblies {
 				if err = r.prepare(ctx); err == nil {
 					continue
 				}
 			}
 		}
 		if err == nil && r.stored != nil {
-			// The state is stored: an error would make the caller assemble the same messages again.
-			if err := r.stored.KeepCuts(ctx, cuts); err != nil {
-				result.Diagnostics.Warnings = append(result.Diagnostics.Warnings, "the text of a cut result is not stored: "+observe.Text(ctx, err))
-			}
-			if note := agentrun.New(r.stored.Store, r.stored.Tenant, r.stored.ID, nil, nil).Read(ctx, frames.ObservedFrames(r.state.Observations)); note != nil {
-				result.Diagnostics.Warnings = append(result.Diagnostics.Warnings, agentrun.NotNoted(ctx, note))
-			}
+			r.note(ctx, result, cuts)
 		}
-		if refusal != "" && result != nil {
+		if refusal != "" {
 			result.Diagnostics.Warnings = append(result.Diagnostics.Warnings, refusal)
 		}
 		return &Assembled{Assembly: result, State: r.state, Refused: refusal}, err
+	}
+}
+
+// once runs the chain. The texts of what it cuts are added to cuts if the run is stored. The result is nil if there
+// is no chain, or if the configuration refuses an answer that lacks something.
+func (r *agentRun) once(ctx context.Context, cuts map[string]string) (*agent.Assembly, error) {
+	var keep func(handle, text string)
+	if r.stored != nil {
+		keep = func(handle, text string) { cuts[handle] = text }
+	}
+	chain, err := r.agent.Chain(r.frames, keep)
+	if err != nil {
+		return nil, err
+	}
+	result, err := chain.Assemble(ctx, r.state, r.list(), r.budget(), r.tools...)
+	if errors.Is(err, pipeline.ErrInvalid) {
+		err = errkind.As(ErrInvalid, err)
+	}
+	if err != nil {
+		return result, err
+	}
+	if list := result.Diagnostics.Degraded(); r.config.Builds.Strict && len(list) > 0 {
+		return nil, &core.DegradedError{List: list}
+	}
+	if r.written != nil {
+		if messages := r.written(result.Messages); messages != nil {
+			chain.Restate(ctx, result.Diagnostics, r.budget(), messages)
+		}
+	}
+	return result, nil
+}
+
+// save stores the state of the run. The user claims it again: it may have been deleted meanwhile, with its owner.
+func (r *agentRun) save(ctx context.Context) error {
+	if err := r.claim(ctx); err != nil {
+		return err
+	}
+	return r.stored.Save(ctx, r.state)
+}
+
+// note keeps the texts of what was cut, and which frames were read. The state is stored, and an error would make the
+// caller assemble the same messages again, so a failure is a warning.
+func (r *agentRun) note(ctx context.Context, result *agent.Assembly, cuts map[string]string) {
+	warn := func(line string) { result.Diagnostics.Warnings = append(result.Diagnostics.Warnings, line) }
+	if err := r.stored.KeepCuts(ctx, cuts); err != nil {
+		warn("the text of a cut result is not stored: " + observe.Text(ctx, err))
+	}
+	run := agentrun.New(r.stored.Store, r.stored.Tenant, r.stored.ID, nil, nil)
+	if err := run.Read(ctx, frames.ObservedFrames(r.state.Observations)); err != nil {
+		warn(agentrun.NotNoted(ctx, err))
 	}
 }
 

@@ -68,32 +68,31 @@ func (l *lending) judge(ctx context.Context, probe bool, how fairness.Outcome, f
 // outcome returns what a failed call means for the plugin's rest. in is nil if the call did
 // not begin.
 func outcome(in *guest.Instance, failed *PluginError) fairness.Outcome {
-	if errors.Is(failed, guest.ErrNoRoom) || errors.Is(failed, ErrEmbedder) { // the plugin is not the cause
+	switch {
+	case errors.Is(failed, guest.ErrNoRoom), errors.Is(failed, ErrEmbedder): // the plugin is not the cause
 		return fairness.Neutral
-	}
-	switch failed.Code {
-	case abi.ReasonGuestError, abi.ReasonDenied: // the guest works, and reported an error or lacks a grant
-		if in != nil {
-			return fairness.Good
-		}
-	case abi.ReasonMemory: // beside a request of that size, other requests fit
-		if in == nil || !in.Memory.HostFull && in.Call.Received < in.Env.Limits.Memory/largeRequest {
-			return fairness.Bad
-		}
-	case abi.ReasonTrap, abi.ReasonExit, abi.ReasonInvalidOutput, abi.ReasonOutputTooLarge:
-		if in == nil || !in.Memory.HostFull {
-			return fairness.Bad
-		}
-	case abi.ReasonInitFailed:
+	case in != nil && (failed.Code == abi.ReasonGuestError || failed.Code == abi.ReasonDenied): // the guest works, and reported an error or lacks a grant
+		return fairness.Good
+	case blamed(in, failed.Code):
 		return fairness.Bad
-	case abi.ReasonFuel: // a call within a call may have had only what its caller had left
-		if in != nil && in.Call.Fuel == in.Env.Limits.Fuel {
-			return fairness.Bad
-		}
-	case abi.ReasonTimeout: // the caller may have given up before the call's own timeout
-		if in != nil && guest.Clock()-in.Call.Began >= in.Call.Limit/10*9 {
-			return fairness.Bad
-		}
 	}
 	return fairness.Neutral
+}
+
+// blamed reports whether the plugin is the cause of a failure, and not its caller or the host.
+func blamed(in *guest.Instance, code abi.Reason) bool {
+	began := in != nil
+	switch code {
+	case abi.ReasonMemory: // beside a request of that size, other requests fit
+		return !began || !in.Memory.HostFull && in.Call.Received < in.Env.Limits.Memory/largeRequest
+	case abi.ReasonTrap, abi.ReasonExit, abi.ReasonInvalidOutput, abi.ReasonOutputTooLarge:
+		return !began || !in.Memory.HostFull
+	case abi.ReasonInitFailed:
+		return true
+	case abi.ReasonFuel: // a call within a call may have had only what its caller had left
+		return began && in.Call.Fuel == in.Env.Limits.Fuel
+	case abi.ReasonTimeout: // the caller may have given up before the call's own timeout
+		return began && guest.Clock()-in.Call.Began >= in.Call.Limit/10*9
+	}
+	return false
 }

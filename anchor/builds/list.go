@@ -69,29 +69,24 @@ var ErrCursor = errors.New("the cursor is not one of this list (begin again with
 // List returns the records of a tenant that a filter selects, the newest first: at most limit, 1 to
 // [MaxPage], from a cursor on; an empty one is the beginning.
 func List(ctx context.Context, s store.Store, tenant string, f Filter, cursor string, limit int) (Page, error) {
-	key := store.Key{Tenant: tenant, Kind: KindSummary}
 	if limit < 1 || limit > MaxPage {
 		return Page{}, fmt.Errorf("list builds: limit %d: %w (want 1 to %d)", limit, store.ErrInvalid, MaxPage)
 	}
-	from := int64(store.MaxSeq)
-	if cursor != "" {
-		n, err := strconv.ParseInt(cursor, 10, 64)
-		if err != nil || n < 1 || n > store.MaxSeq {
-			return Page{}, fmt.Errorf("list builds: %w: %w", store.ErrInvalid, ErrCursor)
-		}
-		from = n
+	from, err := position(cursor)
+	if err != nil {
+		return Page{}, err
 	}
+	page, key := Page{Builds: []Summary{}}, store.Key{Tenant: tenant, Kind: KindSummary}
 	last, err := s.Last(ctx, key, 1)
-	page := Page{Builds: []Summary{}}
 	if err != nil || len(last) == 0 {
 		return page, err
 	}
-	before := min(last[0].Seq+1, from)
 	first, err := s.Read(ctx, key, 0, 1)
 	if err != nil || len(first) == 0 {
 		return page, err
 	}
 	const step = 256
+	before := min(last[0].Seq+1, from)
 	for scanned := 0; before > first[0].Seq; scanned += step {
 		if scanned >= MaxScan {
 			page.Next = strconv.FormatInt(before, 10)
@@ -101,26 +96,46 @@ func List(ctx context.Context, s store.Store, tenant string, f Filter, cursor st
 		if err != nil {
 			return page, err
 		}
-		for i := range slices.Backward(recs) {
-			if recs[i].Seq >= before {
-				continue
-			}
-			n, err := decodeSummary(&recs[i])
-			if err != nil {
-				return page, err
-			}
-			if !f.match(&n.marked) {
-				continue
-			}
-			if len(page.Builds) == limit {
-				page.Next = strconv.FormatInt(n.seq+1, 10)
-				return page, nil
-			}
-			page.Builds = append(page.Builds, n.Summary)
+		if full, err := page.add(recs, &f, before, limit); full || err != nil {
+			return page, err
 		}
 		before = max(0, before-step)
 	}
 	return page, nil
+}
+
+// position returns the number of the record that a cursor stands for: the page has those before it.
+func position(cursor string) (int64, error) {
+	if cursor == "" {
+		return store.MaxSeq, nil
+	}
+	n, err := strconv.ParseInt(cursor, 10, 64)
+	if err != nil || n < 1 || n > store.MaxSeq {
+		return 0, fmt.Errorf("list builds: %w: %w", store.ErrInvalid, ErrCursor)
+	}
+	return n, nil
+}
+
+// add adds the newest records before a number that a filter selects. A page that is full has a cursor.
+func (p *Page) add(recs []store.Record, f *Filter, before int64, limit int) (full bool, err error) {
+	for i := range slices.Backward(recs) {
+		if recs[i].Seq >= before {
+			continue
+		}
+		n, err := decodeSummary(&recs[i])
+		if err != nil {
+			return false, err
+		}
+		if !f.match(&n.marked) {
+			continue
+		}
+		if len(p.Builds) == limit {
+			p.Next = strconv.FormatInt(n.seq+1, 10)
+			return true, nil
+		}
+		p.Builds = append(p.Builds, n.Summary)
+	}
+	return false, nil
 }
 
 // Get returns a record. The error wraps [store.ErrNotFound] if there is none.

@@ -43,7 +43,7 @@ steps: [{name: ask, operation: retrieve, use: asks}]
 `, plugins, s.URL, more),
 		"prices.yaml": prices(1000, 2000), "d/a.md": "a document about cats",
 	}))
-	t.Setenv("ANCHOR_HOST_ADMIN_LISTEN", "127.0.0.1:0")
+	t.Setenv("ANCHOR_HOST_SERVER_ADMIN_LISTEN", "127.0.0.1:0")
 	for _, tenant := range tenants {
 		must(t, "", "ingest", "d", "--collection", "docs", "--tenant", tenant)
 	}

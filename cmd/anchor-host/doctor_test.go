@@ -56,7 +56,7 @@ func TestDoctor(t *testing.T) {
 	if status["plugin keep-first"].Status != "ok" {
 		t.Errorf("keep-first: %+v", status["plugin keep-first"])
 	}
-	if code != codeFailure || !strings.HasPrefix(stderr, "anchor-host: doctor found ") {
+	if code != codeFailure || !strings.Contains(stderr, "\nanchor-host: doctor found ") {
 		t.Errorf("code %d, stderr %q", code, stderr)
 	}
 }

@@ -380,3 +380,23 @@ func TestHelpGolden(t *testing.T) {
 		t.Errorf("help differs from %s (if it is right: go test -update):\n%s", golden, b.String())
 	}
 }
+
+// A value of a flag that does not fit the others is a wrong command line. A variable that is no setting is not
+// ignored in silence.
+func TestOverridesThatHaveNoEffect(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for args, want := range map[string]int{
+		"build --set counting.calibration=x q": codeUsage, "build --set window.fit=odd q": codeUsage, "config show": codeOK,
+	} {
+		if code, _, stderr := run(t, "", strings.Fields(args)...); code != want {
+			t.Errorf("%s: code %d, want %d: %s", args, code, want, stderr)
+		}
+	}
+	t.Setenv("ANCHOR_HOST_SERVER_LISTEN", "127.0.0.1:7000")
+	t.Setenv("ANCHOR_HOST_SERVER_LISTN", "127.0.0.1:7001")
+	code, stdout, stderr := run(t, "", "config", "show", "--origin")
+	if code != codeOK || strings.Count(stderr, "warning: ANCHOR_HOST_SERVER_LISTN is no setting (did you mean ANCHOR_HOST_SERVER_LISTEN?)") != 1 || strings.Contains(stdout, "7001") ||
+		!strings.Contains(stdout, "environment ANCHOR_HOST_SERVER_LISTEN") {
+		t.Errorf("code %d, %s\n%s", code, stderr, stdout)
+	}
+}

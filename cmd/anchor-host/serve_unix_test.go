@@ -81,7 +81,7 @@ func states(t *testing.T) (next func(want string)) {
 func TestServe(t *testing.T) {
 	const text = "counting: {tokenizer: words}\nserver: {drain_delay: none, watch: false}\npipelines: {p: {window: {system_prompts: [{content: VERSION}]}}}\n"
 	t.Chdir(write(t, map[string]string{"anchor.yaml": strings.Replace(text, "VERSION", "one", 1)}))
-	t.Setenv("ANCHOR_HOST_ADMIN_LISTEN", "127.0.0.1:0")
+	t.Setenv("ANCHOR_HOST_SERVER_ADMIN_LISTEN", "127.0.0.1:0")
 	systemd := states(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -118,7 +118,7 @@ func TestServe(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	if body, _ := io.ReadAll(resp.Body); !bytes.Contains(body, []byte(`"path":"server.admin_listen","value":"127.0.0.1:0","origin":"environment ANCHOR_HOST_ADMIN_LISTEN"`)) {
+	if body, _ := io.ReadAll(resp.Body); !bytes.Contains(body, []byte(`"path":"server.admin_listen","value":"127.0.0.1:0","origin":"environment ANCHOR_HOST_SERVER_ADMIN_LISTEN"`)) {
 		t.Errorf("configuration: %s", body)
 	}
 	stderr.wait(t, `"msg":"answered","request":"\w+","method":"POST","route":"/v1/builds","status":200`)

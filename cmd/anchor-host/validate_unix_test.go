@@ -43,7 +43,7 @@ func serveUntil(t *testing.T, args ...string) (log *stderrLog, end func() int) {
 // What stops serve at its start stops "config validate" too: with the same exit code and the same message,
 // which names the file, the field and the remedy.
 func TestValidateIsWhatServeDoes(t *testing.T) {
-	t.Setenv("ANCHOR_HOST_ADMIN_LISTEN", "none")
+	t.Setenv("ANCHOR_HOST_SERVER_ADMIN_LISTEN", "none")
 	t.Chdir(write(t, map[string]string{
 		"prices.yaml": goodPrices, "bad.yaml": "models: {", "keys.yaml": "garbage: 1\n", "torn.jsonl": "no line\n", "torn.pem": "no PEM\n",
 		"broken.db": strings.Repeat("no store ", 1000),
@@ -98,7 +98,7 @@ func TestValidateIsWhatServeDoes(t *testing.T) {
 
 // A plugin that is not there stops both, or neither: then both warn of it.
 func TestValidateAndServeOfAbsentPlugins(t *testing.T) {
-	t.Setenv("ANCHOR_HOST_ADMIN_LISTEN", "127.0.0.1:0")
+	t.Setenv("ANCHOR_HOST_SERVER_ADMIN_LISTEN", "127.0.0.1:0")
 	t.Chdir(write(t, map[string]string{"anchor.yaml": ""}))
 	for text, starts := range map[string]bool{
 		"steps: [{name: s, use: gone}]":                                                     true,
@@ -140,7 +140,7 @@ func TestValidateAndServeOfAbsentPlugins(t *testing.T) {
 // config validate runs beside the service, and takes nothing from it. A change that names a variable that is
 // not set, or a model without a price, is not reloaded: the configuration before stays.
 func TestValidateBesideTheService(t *testing.T) {
-	t.Setenv("ANCHOR_HOST_ADMIN_LISTEN", "127.0.0.1:0")
+	t.Setenv("ANCHOR_HOST_SERVER_ADMIN_LISTEN", "127.0.0.1:0")
 	text := strings.Replace(oneModel, "%s", "small-1", 1) + "server: {audit: {path: a.jsonl}, drain_delay: none}\nbuilds: {records: {}}\n"
 	t.Chdir(write(t, map[string]string{"anchor.yaml": text, "prices.yaml": goodPrices}))
 	log, end := serveUntil(t)

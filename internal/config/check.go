@@ -318,31 +318,28 @@ func (k *checker) step(path string, s *Step) {
 // readable are the names that reads of a step may have.
 var readable = strings.Split("id,score,text,metadata,source,priority,token_count,created_at,embedding,query_text,query_embedding,query_metadata,chat_history,none", ",")
 
-// kind checks that a step has exactly one kind, such as a plugin or retrievers.
+// kind checks that a step has exactly one kind, such as a plugin or retrievers, and nothing that belongs to another.
 func (k *checker) kind(path string, s *Step) {
-	for i, name := range s.Reads {
-		if !slices.Contains(readable, name) {
-			k.find(fmt.Sprintf("%s.reads[%d]", path, i), "unknown value %q%s", name, strict.Hint(name, readable))
-		}
-	}
+	k.reads(path, s.Reads)
 	if s.Use.Name != "" {
 		k.use(path, &s.Use, BuiltinSteps)
 	}
+	merges, chooses := s.Operation != "" || len(s.Retrievers) > 0, len(s.Routes) > 0 || s.Default != ""
 	switch {
 	case s.Builtin() != "":
-		if s.Operation != "" || len(s.Retrievers) > 0 || s.Classifier != nil || len(s.Routes) > 0 || s.Default != "" {
+		if merges || chooses || s.Classifier != nil {
 			k.find(path, "%s is built in, and excludes operation, retrievers, classifier, routes and default (leave them out)", s.Builtin())
 		}
 		if s.Reads != nil {
 			k.find(path+".reads", "reads needs a plugin (a built-in sees whole items; leave it out)")
 		}
 		return
+	case s.Classifier == nil && k.config.CallsPlugin(s):
+		return
 	case s.Classifier != nil:
 		k.classifier(path, s)
-	case k.config.CallsPlugin(s):
-		return
 	case s.Use.Name != "":
-		if s.Operation != "" || len(s.Retrievers) > 0 || len(s.Routes) > 0 || s.Default != "" {
+		if merges || chooses {
 			k.find(path, "%q searches a collection, and excludes operation, retrievers, routes and default (leave those out)", s.Use.Name)
 		}
 	case len(s.Retrievers) == 0:
@@ -353,6 +350,15 @@ func (k *checker) kind(path string, s *Step) {
 	}
 	if len(s.Settings) > 0 || s.Reads != nil || len(s.Scope) > 0 {
 		k.find(path, "settings, reads and scope need a plugin (give settings and reads to each retriever)")
+	}
+}
+
+// reads checks the names of what a step is to read.
+func (k *checker) reads(path string, names []string) {
+	for i, name := range names {
+		if !slices.Contains(readable, name) {
+			k.find(fmt.Sprintf("%s.reads[%d]", path, i), "unknown value %q%s", name, strict.Hint(name, readable))
+		}
 	}
 }
 

@@ -26,6 +26,11 @@ func (l *Loaded) overriddenAt(path string) (overridden, bool) {
 	return overridden{}, false
 }
 
+// OverriddenBy reports whether an origin that begins so has overridden a value.
+func (l *Loaded) OverriddenBy(origin string) bool {
+	return slices.ContainsFunc(l.overridden, func(o overridden) bool { return strings.HasPrefix(o.origin, origin) })
+}
+
 // CheckOverrides checks the whole configuration again if values were overridden, because values
 // that are valid by themselves may contradict each other. The error names the origins of the
 // values.

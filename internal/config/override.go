@@ -131,13 +131,9 @@ func FlagPath(flag string) string {
 }
 
 // Env returns the name of the environment variable: the path in capitals, with an
-// underscore for each dot. The variable of a switch is named after its section, and those of the
-// addresses of the server leave out the section.
+// underscore for each dot. The variable of a switch is named after its section.
 func (o Override) Env() string {
 	path := strings.TrimSuffix(o.Path, ".enabled")
-	if strings.HasSuffix(path, "listen") {
-		path = strings.TrimPrefix(path, "server.")
-	}
 	return EnvPrefix + strings.ToUpper(strings.ReplaceAll(path, ".", "_"))
 }
 

@@ -143,28 +143,22 @@ func (b *Body) placeInstructions(e *editor, messages []Message) (placed []bool, 
 	if b.top == nil {
 		return placed, nil
 	}
-	slots := make(map[int32][]int)
-	var order []int32
-	for i := b.top.nodes[0].kid; i != none; i = b.top.nodes[i].next {
-		if n := &b.top.nodes[i]; n.raw != "null" && slices.Contains(instructionNames, n.name) {
-			order = append(order, i)
-		}
+	order, slots := b.instructionMembers(), make(map[int32][]int)
+	first := int32(none)
+	if len(order) > 0 {
+		first = order[0]
 	}
 	leading := (b.Form == FormAnthropic || b.Form == FormGemini) && !answerFirst(messages)
 	for i := range messages {
 		m := &messages[i]
 		leading = leading && m.Instructs()
 		for _, at := range order {
-			if m.origin != nil && m.origin.slot != 0 && m.origin.at == b.top.nodes[at].at && m.origin.raw == b.top.nodes[at].raw && m.Instructs() {
+			if b.stoodAt(m, at) {
 				slots[at], placed[i] = append(slots[at], i), true
 			}
 		}
 		if leading && !placed[i] && b.mine(m.origin) < 0 {
-			at := int32(none)
-			if len(order) > 0 {
-				at = order[0]
-			}
-			slots[at], placed[i] = append(slots[at], i), true
+			slots[first], placed[i] = append(slots[first], i), true
 		}
 	}
 	for _, at := range order {
@@ -176,6 +170,22 @@ func (b *Body) placeInstructions(e *editor, messages []Message) (placed []bool, 
 		err = b.newInstructions(e, messages, of)
 	}
 	return placed, err
+}
+
+// instructionMembers returns the members of the body that have instructions.
+func (b *Body) instructionMembers() (members []int32) {
+	for i := b.top.nodes[0].kid; i != none; i = b.top.nodes[i].next {
+		if n := &b.top.nodes[i]; n.raw != "null" && slices.Contains(instructionNames, n.name) {
+			members = append(members, i)
+		}
+	}
+	return members
+}
+
+// stoodAt reports whether a message with instructions was read from a member.
+func (b *Body) stoodAt(m *Message, member int32) bool {
+	n, from := &b.top.nodes[member], m.origin
+	return from != nil && from.slot != 0 && from.at == n.at && from.raw == n.raw && m.Instructs()
 }
 
 // answerFirst reports whether the assistant speaks first.

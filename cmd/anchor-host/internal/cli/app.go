@@ -35,8 +35,8 @@ type App struct {
 	settings *viper.Viper
 	// interrupted is closed when the user interrupts.
 	interrupted <-chan struct{}
-	// started is true after the command line was parsed.
-	started bool
+	// started is true after the command line was parsed, and warned after unknown variables were named.
+	started, warned bool
 }
 
 // New begins a run of the program. ctx ends when the user interrupts.

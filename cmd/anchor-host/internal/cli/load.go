@@ -6,11 +6,14 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/nearest"
 )
 
 // Load reads the configuration of a command: from the file, then from the environment, then
@@ -70,7 +73,43 @@ func (a *App) Override(cmd *cobra.Command, loaded *config.Loaded) error {
 	if err := overrideSet(cmd, loaded); err != nil {
 		return err
 	}
-	return loaded.CheckOverrides()
+	a.warnOfVariables()
+	err := loaded.CheckOverrides()
+	if err != nil && loaded.OverriddenBy("flag ") {
+		return Usagef(cmd, "%w", err)
+	}
+	return err
+}
+
+// warnOfVariables says once which variables have no effect.
+func (a *App) warnOfVariables() {
+	if a.warned {
+		return
+	}
+	a.warned = true
+	for _, what := range UnknownVariables(os.Environ()) {
+		a.Say("warning: %s", what)
+	}
+}
+
+// UnknownVariables says of each variable that looks like a setting, and is none, which one it may be.
+func UnknownVariables(environ []string) (unknown []string) {
+	known := []string{strings.ToLower(config.EnvPrefix + "CONFIG"), strings.ToLower(PasswordVariable)}
+	for _, o := range config.Overrides {
+		known = append(known, strings.ToLower(o.Env()))
+	}
+	for _, pair := range environ {
+		name, _, _ := strings.Cut(pair, "=")
+		if !strings.HasPrefix(name, config.EnvPrefix) || slices.Contains(known, strings.ToLower(name)) {
+			continue
+		}
+		hint := ""
+		if near := nearest.Name(name, known); near != "" {
+			hint = " (did you mean " + strings.ToUpper(near) + "?)"
+		}
+		unknown = append(unknown, name+" is no setting"+hint)
+	}
+	return unknown
 }
 
 // flagOf returns the flag of a command that sets a value, or nil.

@@ -22,7 +22,6 @@ import (
 	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/config"
-	"github.com/anchor-host/anchor-host/internal/nearest"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/registry/lock"
 	"github.com/anchor-host/anchor-host/tokens"
@@ -228,34 +227,14 @@ func featureFinding(h *host.Host) finding {
 }
 
 // environmentFindings report variables that look like settings but are unknown.
-func environmentFindings(environ []string) []finding {
-	known := []string{config.EnvPrefix + "CONFIG", cli.PasswordVariable}
-	for _, o := range config.Overrides {
-		known = append(known, o.Env())
-	}
-	var findings []finding
-	for _, pair := range environ {
-		name, _, _ := strings.Cut(pair, "=")
-		if strings.HasPrefix(name, config.EnvPrefix) && !slices.Contains(known, name) {
-			findings = append(findings, finding{"environment", statusWarning, name + " is no setting" + hint(name, known)})
-		}
+func environmentFindings(environ []string) (findings []finding) {
+	for _, what := range cli.UnknownVariables(environ) {
+		findings = append(findings, finding{"environment", statusWarning, what})
 	}
 	if findings == nil {
 		findings = []finding{{"environment", statusOK, "no unknown variable " + config.EnvPrefix + "*"}}
 	}
 	return findings
-}
-
-// hint suggests the known variable with the most similar name.
-func hint(name string, known []string) string {
-	lower := make([]string, len(known))
-	for i, k := range known {
-		lower[i] = strings.ToLower(k)
-	}
-	if near := nearest.Name(name, lower); near != "" {
-		return fmt.Sprintf(" (did you mean %s?)", strings.ToUpper(near))
-	}
-	return ""
 }
 
 // cacheFinding says whether compiled plugins are kept. It tries to write to the cache folder.

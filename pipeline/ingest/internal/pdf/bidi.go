@@ -130,8 +130,8 @@ func classOf(t []byte) bidi.Class {
 	return class
 }
 
-// levels gives each unit its level, from the order on the page.
-func levels(units []unit, base uint8) {
+// classify makes numbers after Latin letters a part of these, and signs and marks a part of what they belong to.
+func classify(units []unit) {
 	strong := bidi.ON // the letter before
 	for i := range units {
 		u := &units[i]
@@ -154,6 +154,11 @@ func levels(units []unit, base uint8) {
 			}
 		}
 	}
+}
+
+// levels gives each unit its level, from the order on the page.
+func levels(units []unit, base uint8) {
+	classify(units)
 	for i := 0; i < len(units); i++ {
 		switch u := &units[i]; u.class {
 		case bidi.L:

@@ -65,20 +65,8 @@ func Read(m *meter.Meter, data []byte) (File, error) {
 	if !bytes.Contains(data[:min(len(data), 1024)], []byte("%PDF-")) {
 		return File{}, fmt.Errorf("%w: it does not begin with %%PDF-", ErrDamaged)
 	}
-	r.closed = bytes.Contains(data, []byte("/Encrypt"))
-	r.scan()
-	if _, ok := r.trailer["Encrypt"]; ok {
-		if r.crypt = r.security(); r.crypt == nil && m.Err() == nil {
-			return File{}, ErrEncrypted
-		}
-	}
-	if r.closed {
-		r.closed = false
-		clear(r.objects)
-		r.scan()
-	}
-	if m.Err() != nil {
-		return File{}, m.Err()
+	if err := r.open(); err != nil {
+		return File{}, err
 	}
 	if !bytes.Contains(data[max(0, len(data)-64<<10):], []byte("startxref")) {
 		return File{}, fmt.Errorf("%w: its end is missing", ErrDamaged)
@@ -101,6 +89,23 @@ func Read(m *meter.Meter, data []byte) (File, error) {
 	}
 	r.finish(&f)
 	return f, m.Err()
+}
+
+// open finds the objects of the file. If it is encrypted, it does so twice: the first time for the key.
+func (r *reader) open() error {
+	r.closed = bytes.Contains(r.data, []byte("/Encrypt"))
+	r.scan()
+	if _, ok := r.trailer["Encrypt"]; ok {
+		if r.crypt = r.security(); r.crypt == nil && r.m.Err() == nil {
+			return ErrEncrypted
+		}
+	}
+	if r.closed {
+		r.closed = false
+		clear(r.objects)
+		r.scan()
+	}
+	return r.m.Err()
 }
 
 // scan finds the objects of the file, and those inside streams of objects.
@@ -368,61 +373,6 @@ func (r *reader) sealed(s stream, filters []any) method {
 		params = r.dict(list[0])
 	}
 	return r.crypt.method(r.resolve(params["Name"]))
-}
-
-// unpackLZW decodes codes of 9 to 12 bits, which grow one code early.
-func (r *reader) unpackLZW(data []byte) []byte {
-	const clearTable, end = 256, 257
-	type entry struct{ from, to int } // where it was written first
-	var table [4096]entry
-	out, ok := meter.Room(r.m, []byte(nil), 4*len(data)+512)
-	next, width, last := 258, 9, entry{}
-	bits, have := 0, 0
-	for _, b := range data {
-		bits, have = bits<<8|int(b), have+8
-		if have < width || !ok {
-			continue
-		}
-		have -= width
-		k := bits >> have
-		bits &= 1<<have - 1
-		if k == end {
-			break
-		}
-		if k == clearTable {
-			next, width, last = 258, 9, entry{}
-			continue
-		}
-		start := len(out)
-		switch {
-		case k < 256:
-			out, ok = meter.Room(r.m, out, 1)
-			if ok {
-				out = append(out, byte(k))
-			}
-		case k < next || k == next && last.to > 0:
-			from := table[k]
-			if k == next {
-				from = entry{last.from, last.to + 1}
-			}
-			if out, ok = meter.Room(r.m, out, from.to-from.from); ok {
-				for i := from.from; i < from.to; i++ {
-					out = append(out, out[i])
-				}
-			}
-		default:
-			return out
-		}
-		if ok = ok && r.m.Work(4+len(out)-start); last.to > 0 && next < len(table) {
-			table[next] = entry{last.from, last.to + 1}
-			next++
-		}
-		last = entry{start, len(out)}
-		for width < 12 && next+1 >= 1<<width {
-			width++
-		}
-	}
-	return out
 }
 
 func (r *reader) inflate(data []byte) []byte {

@@ -1,6 +1,7 @@
 package pdf
 
 import (
+	"bytes"
 	"math"
 	"reflect"
 	"strconv"
@@ -8,7 +9,12 @@ import (
 	"unicode/utf8"
 	"unsafe"
 
+	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/japanese"
+	"golang.org/x/text/encoding/korean"
+	"golang.org/x/text/encoding/simplifiedchinese"
+	"golang.org/x/text/encoding/traditionalchinese"
 
 	"github.com/anchor-host/anchor-host/pipeline/ingest/meter"
 )
@@ -20,7 +26,9 @@ type font struct {
 	texts     []span[string]
 	simple    [256]string
 	composite bool
-	utf16     bool // codes are characters
+	utf16     bool              // codes are characters
+	charset   *encoding.Decoder // of codes of one or two bytes, nil for none
+	lone      byte              // the bytes of it from 0xA0 up to this are codes of one byte
 	widths    map[int]float64
 	wide      []span[float64]
 	width     float64 // of all others
@@ -62,6 +70,7 @@ func (r *reader) readFont(v any) *font {
 		f.composite, f.bytes, f.width = true, 2, 1000
 		n, _ := r.resolve(d["Encoding"]).(name)
 		f.utf16 = strings.HasPrefix(string(n), "Uni") && (strings.Contains(string(n), "UCS2") || strings.Contains(string(n), "UTF16"))
+		f.setCharset(string(n))
 		if kids := r.array(d["DescendantFonts"]); len(kids) > 0 {
 			r.cidWidths(f, r.dict(kids[0]))
 		}
@@ -91,6 +100,40 @@ func (r *reader) readFont(v any) *font {
 	}
 	r.fonts[key] = f
 	return f
+}
+
+// setCharset sets the charset of a font whose encoding is one of those that each reader of PDF knows.
+func (f *font) setCharset(n string) {
+	switch {
+	case strings.Contains(n, "RKSJ"):
+		f.charset, f.lone = japanese.ShiftJIS.NewDecoder(), 0xDF
+	case n == "EUC-H", n == "EUC-V":
+		f.charset = japanese.EUCJP.NewDecoder()
+	case strings.HasPrefix(n, "GB"):
+		f.charset = simplifiedchinese.GBK.NewDecoder()
+	case strings.Contains(n, "B5"):
+		f.charset = traditionalchinese.Big5.NewDecoder()
+	case strings.HasPrefix(n, "KSC"):
+		f.charset = korean.EUCKR.NewDecoder()
+	}
+}
+
+// length returns how many bytes the next code has.
+func (f *font) length(t text) int {
+	if f.charset != nil && (t[0] < 0x80 || t[0] >= 0xA0 && t[0] <= f.lone) {
+		return 1
+	}
+	return min(f.bytes, len(t))
+}
+
+// decoded returns the text of a code in the charset of the font.
+func (f *font) decoded(code int) string {
+	b := []byte{byte(code >> 8), byte(code)}
+	if code < 0x100 {
+		b = b[1:]
+	}
+	b, _ = f.charset.Bytes(b) // what is damaged has no value
+	return clean(string(b))
 }
 
 // add pays for one more code of a font. It is false if that has enough.
@@ -163,6 +206,9 @@ func (r *reader) encoding(f *font, d dict) {
 	if n, ok := r.resolve(d["BaseFont"]).(name); ok {
 		f.symbolic(string(n))
 	}
+	if base == "" {
+		r.builtIn(f, d)
+	}
 	code := 0
 	for _, v := range r.array(differences["Differences"]) {
 		if !r.m.Work(8) {
@@ -182,132 +228,37 @@ func (r *reader) encoding(f *font, d dict) {
 	}
 }
 
-// texLow are the low codes of TeX's fonts, old and new. Bitmaps of these have names such as a27.
-var texLow = map[int]string{
-	11: "ff", 12: "fi", 13: "fl", 14: "ffi", 15: "ffl", 16: "“", 17: "”", 21: "–", 22: "—", 27: "ff", 28: "fi", 29: "fl", 30: "ffi", 31: "ffl",
-}
-
-// dropDingbats leaves out values that Ghostscript makes of names such as a97, which stand for codes.
-func (f *font) dropDingbats() {
-	for k, u := range f.unicode {
-		if c, _ := utf8.DecodeRuneInString(u); c >= 0x2190 && c <= 0x27BF && k >= 0 && k < 256 && f.simple[k] != "" {
-			delete(f.unicode, k)
+// builtIn reads the encoding of a Type 1 font that is in the file: "dup 12 /beta put".
+func (r *reader) builtIn(f *font, d dict) {
+	s, ok := r.resolve(r.dict(d["FontDescriptor"])["FontFile"]).(stream)
+	if !ok {
+		return
+	}
+	data, held := r.unfold(s)
+	defer r.m.Give(held)
+	data, _, _ = bytes.Cut(data, []byte("eexec"))
+	_, data, _ = bytes.Cut(data, []byte("/Encoding"))
+	l := lexer{m: r.m, data: data}
+	code, glyph := -1, ""
+	for {
+		before := r.m.Held()
+		v, ok := l.next()
+		if r.m.Give(r.m.Held() - before); !ok {
+			return
 		}
-	}
-}
-
-// named returns the text of a glyph by its name. It is false for a name that only repeats the code, or does not
-// matter: the encoding says then what the code is.
-func named(n string, code int) (string, bool) {
-	if n == ".notdef" || n == "" {
-		return "", false
-	}
-	if c := character(n); c != utf8.RuneError {
-		return clean(string(c)), true
-	}
-	digits := strings.TrimLeft(n, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
-	if v, err := strconv.Atoi(digits); err == nil && v == code {
-		return texLow[code], texLow[code] != ""
-	}
-	if v, err := strconv.ParseUint(n[1:], 16, 9); err == nil && int(v) == code {
-		return "", false
-	}
-	text := ""
-	for part := range strings.SplitSeq(n, "_") { // such as T_h
-		c := character(part)
-		if c == utf8.RuneError {
-			return "", true
-		}
-		text += string(c)
-	}
-	return clean(text), true
-}
-
-// character returns the character of a glyph's name.
-func character(n string) rune {
-	n, _, _ = strings.Cut(n, ".")
-	if c, size := utf8.DecodeRuneInString(n); size == len(n) && size > 0 {
-		return c
-	}
-	if c, ok := glyphs[n]; ok {
-		return c
-	}
-	for _, prefix := range []string{"uni", "u"} {
-		if h, ok := strings.CutPrefix(n, prefix); ok && len(h) >= 4 && len(h) <= 6 {
-			if v, err := strconv.ParseUint(h, 16, 21); err == nil {
-				return rune(v)
+		switch v := v.(type) {
+		case float64:
+			code = int(v)
+		case name:
+			glyph = string(v)
+		case op:
+			if v == "def" || v == "StandardEncoding" {
+				return
+			}
+			if t, ok := named(glyph, code); ok && v == "put" && code >= 0 && code < 256 {
+				f.simple[code] = t
 			}
 		}
-	}
-	// Accented letters, such as eacute, are a letter and the name of an accent.
-	if len(n) > 1 {
-		if accent, ok := accents[n[1:]]; ok {
-			if i := strings.IndexByte(accent[0], n[0]); i >= 0 {
-				return []rune(accent[1])[i]
-			}
-		}
-	}
-	return utf8.RuneError
-}
-
-var accents = map[string][2]string{
-	"acute": {"AEIOUYaeiouycnszCNSZ", "ÁÉÍÓÚÝáéíóúýćńśźĆŃŚŹ"}, "grave": {"AEIOUaeiou", "ÀÈÌÒÙàèìòù"}, "circumflex": {"AEIOUaeiou", "ÂÊÎÔÛâêîôû"},
-	"dieresis": {"AEIOUYaeiouy", "ÄËÏÖÜŸäëïöüÿ"}, "tilde": {"ANOano", "ÃÑÕãñõ"}, "ring": {"AaUu", "ÅåŮů"}, "cedilla": {"CcSs", "ÇçŞş"},
-	"caron": {"CSZEcszerRnN", "ČŠŽĚčšžěřŘňŇ"}, "slash": {"Oo", "Øø"}, "ogonek": {"AEae", "ĄĘąę"},
-}
-
-var glyphs = map[string]rune{
-	"space": ' ', "exclam": '!', "quotedbl": '"', "numbersign": '#', "dollar": '$', "percent": '%', "ampersand": '&', "quotesingle": '\'', "parenleft": '(',
-	"parenright": ')', "asterisk": '*', "plus": '+', "comma": ',', "hyphen": '-', "period": '.', "slash": '/', "zero": '0', "one": '1', "two": '2', "three": '3',
-	"four": '4', "five": '5', "six": '6', "seven": '7', "eight": '8', "nine": '9', "colon": ':', "semicolon": ';', "less": '<', "equal": '=', "greater": '>',
-	"question": '?', "at": '@', "bracketleft": '[', "backslash": '\\', "bracketright": ']', "asciicircum": '^', "underscore": '_', "grave": '`',
-	"braceleft": '{', "bar": '|', "braceright": '}', "asciitilde": '~', "quoteleft": '‘', "quoteright": '’', "quotedblleft": '“', "quotedblright": '”',
-	"quotesinglbase": '‚', "quotedblbase": '„', "endash": '–', "emdash": '—', "bullet": '•', "ellipsis": '…', "fi": 'ﬁ', "fl": 'ﬂ', "ff": 'ﬀ', "ffi": 'ﬃ', "ffl": 'ﬄ',
-	"germandbls": 'ß', "ae": 'æ', "AE": 'Æ', "oe": 'œ', "OE": 'Œ', "lslash": 'ł', "Lslash": 'Ł', "dotlessi": 'ı', "degree": '°', "section": '§', "paragraph": '¶',
-	"copyright": '©', "registered": '®', "trademark": '™', "Euro": '€', "sterling": '£', "yen": '¥', "cent": '¢', "mu": 'µ', "multiply": '×', "divide": '÷',
-	"plusminus": '±', "minus": '−', "periodcentered": '·', "guillemotleft": '«', "guillemotright": '»', "arrowright": '→',
-	"lessequal": '≤', "greaterequal": '≥', "notequal": '≠', "infinity": '∞', "element": '∈', "summation": '∑', "radical": '√', "partialdiff": '∂', "integral": '∫',
-	"acute": '´', "circumflex": 'ˆ', "tilde": '˜', "macron": '¯', "breve": '˘', "dotaccent": '˙', "dieresis": '¨', "ring": '˚', "hungarumlaut": '˝',
-	"caron": 'ˇ', "cedilla": '¸', "ogonek": '˛', "dotlessj": 'ȷ',
-	"nbspace": ' ', "sfthyphen": '-', "exclamdown": '¡', "questiondown": '¿', "ordfeminine": 'ª', "ordmasculine": 'º',
-}
-
-// The Greek letters in the order of Unicode, where -- is none.
-const greek = "Alpha Beta Gamma Delta Epsilon Zeta Eta Theta Iota Kappa Lambda Mu Nu Xi Omicron Pi Rho -- Sigma Tau Upsilon Phi Chi Psi Omega"
-
-func init() {
-	for i, n := range strings.Fields(greek) {
-		small := strings.ToLower(n)
-		for _, n := range []string{n, n + "1"} {
-			glyphs[n] = rune(0x391 + i)
-		}
-		for _, n := range []string{small, small + "1", "var" + small} {
-			glyphs[n] = rune(0x3B1 + i)
-		}
-	}
-	glyphs["sigma1"], glyphs["mu"] = 'ς', 'µ'
-}
-
-// symbols are the characters of the font Symbol from "!" on, and from 0xA0 on. A space stands for none.
-const (
-	symbols      = "!∀#∃%&∋()∗+,−./0123456789:;<=>?≅ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖ[∴]⊥_ αβχδεφγηιϕκλμνοπθρστυϖωξψζ{|}∼"
-	otherSymbols = "€ϒ′≤⁄∞ƒ♣♦♥♠↔←↑→↓°±″≥×∝∂•÷≠≡≈…  ↵ℵℑℜ℘⊗⊕∅∩∪⊃⊇⊄⊂⊆∈∉∠∇®©™∏√⋅¬∧∨⇔⇐⇑⇒⇓◊〈®©™∑"
-)
-
-// symbolic fills the table of a font that has an encoding of its own, if that is known.
-func (f *font) symbolic(base string) {
-	switch _, n, ok := strings.Cut(base, "+"); {
-	case ok && n == "Symbol", base == "Symbol", base == "SymbolMT":
-		for first, list := range map[int]string{'!': symbols, 0xA0: otherSymbols} {
-			for _, r := range list {
-				f.simple[first] = strings.TrimSpace(string(r))
-				first++
-			}
-		}
-		f.simple[' '] = " "
-	case ok && n == "ZapfDingbats", base == "ZapfDingbats":
-		clear(f.simple[:])
-		f.simple[' '] = " "
 	}
 }
 
@@ -460,6 +411,9 @@ func (f *font) appendText(to []byte, code int) []byte {
 			return append(to, clean(s.value[:len(s.value)-size]+string(last))...)
 		}
 		return utf8.AppendRune(append(to, s.value[:len(s.value)-size]...), last)
+	}
+	if f.charset != nil {
+		return append(to, f.decoded(code)...)
 	}
 	if f.utf16 {
 		return append(to, clean(string(rune(code)))...)

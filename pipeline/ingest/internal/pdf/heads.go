@@ -2,7 +2,9 @@ package pdf
 
 import (
 	"bytes"
+	"cmp"
 	"hash/maphash"
+	"math"
 	"slices"
 	"unicode"
 )
@@ -14,6 +16,7 @@ const (
 	repeats     = 3 // pages that have it
 	farthest    = 4 // pages from one to the next
 	maxNumbers  = 4 // in it
+	setApart    = 2 // sizes of the letters from the text
 )
 
 // chain is a line that repeats at the edge of pages. Its numbers stay or grow as the pages do.
@@ -29,14 +32,34 @@ func (r *reader) heads() {
 	if len(r.pages) < fewestPages {
 		return
 	}
+	held := r.m.Held()
+	of := r.chains()
+	for _, p := range r.pages {
+		sorted := r.fromTop(p)
+		dropped := r.drop(of, sorted)
+		slices.Reverse(sorted)
+		dropped += r.drop(of, sorted)
+		for at := p.first; at < p.end && dropped == p.end-p.first; at++ {
+			r.lines[at].dropped = false
+		}
+	}
+	r.m.Give(r.m.Held() - held)
+}
+
+// chains finds the lines at the edges of pages that repeat.
+func (r *reader) chains() map[int]*chain {
 	chains := map[uint64]*chain{}
 	of := map[int]*chain{} // by line
 	seed := maphash.MakeSeed()
 	for i, p := range r.pages {
-		for _, at := range r.edges(p) {
+		at := r.fromTop(p)
+		if len(at) > 2*edgeLines {
+			at = slices.Delete(at, edgeLines, len(at)-edgeLines)
+		}
+		for _, at := range at {
 			l := r.lines[at]
 			key, numbers, ok := r.pattern(seed, r.out[l.from:l.to])
-			if !ok || !r.m.Take(slotBytes+64) {
+			if !ok || !r.m.Take(2*slotBytes+64) {
 				continue
 			}
 			c := chains[key]
@@ -51,23 +74,32 @@ func (r *reader) heads() {
 			of[at] = c
 		}
 	}
-	for _, p := range r.pages {
-		dropped := 0
-		for at := p.first; at < p.end; at++ {
-			if c := of[at]; c != nil && c.lines >= repeats && (at != c.first || !worded(r.out[r.lines[at].from:r.lines[at].to])) {
-				r.lines[at].dropped = true
-				dropped++
-			}
-		}
-		for at := p.first; at < p.end && dropped == p.end-p.first; at++ {
-			r.lines[at].dropped = false
-		}
-	}
-	r.m.Give((slotBytes + 64) * len(of))
+	return of
 }
 
-// edges returns the first and the last lines of a page from top to bottom.
-func (r *reader) edges(p pageLines) []int {
+// drop drops the lines that repeat at one edge of a page, from the edge on, and returns how many. Those behind the first
+// do only if they are set apart from the text: a table may go on there, with its header.
+func (r *reader) drop(of map[int]*chain, sorted []int) int {
+	most, n := 0, 0
+	for i, at := range sorted[:min(len(sorted), edgeLines)] {
+		if c := of[at]; c == nil || c.lines < repeats {
+			break
+		}
+		if l := r.lines[at]; i == 0 || i+1 == len(sorted) || math.Abs(r.lines[sorted[i+1]].up-l.up) > setApart*l.size {
+			most = i + 1
+		}
+	}
+	for _, at := range sorted[:most] {
+		if l := &r.lines[at]; !l.dropped && (at != of[at].first || !worded(r.out[l.from:l.to])) {
+			l.dropped = true
+			n++
+		}
+	}
+	return n
+}
+
+// fromTop returns the lines of a page from top to bottom.
+func (r *reader) fromTop(p pageLines) []int {
 	var at []int
 	for i := p.first; i < p.end; i++ {
 		if !r.lines[i].turned {
@@ -77,18 +109,7 @@ func (r *reader) edges(p pageLines) []int {
 	if !r.m.Work(32 * len(at)) {
 		return nil
 	}
-	slices.SortStableFunc(at, func(a, b int) int {
-		switch d := r.lines[b].up - r.lines[a].up; {
-		case d > 0:
-			return 1
-		case d < 0:
-			return -1
-		}
-		return 0
-	})
-	if len(at) > 2*edgeLines {
-		at = slices.Delete(at, edgeLines, len(at)-edgeLines)
-	}
+	slices.SortStableFunc(at, func(a, b int) int { return cmp.Compare(r.lines[b].up, r.lines[a].up) })
 	return at
 }
 

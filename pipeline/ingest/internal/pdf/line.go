@@ -1,6 +1,7 @@
 package pdf
 
 import (
+	"bytes"
 	"math"
 	"slices"
 	"unicode/utf8"
@@ -24,6 +25,7 @@ type drawn struct {
 	size       float64 // of the largest glyph
 	spaced     bool    // a space was shown last
 	accents    int     // that stand alone
+	again      int     // the glyph at whose place the next is shown, -1 for none
 	gap        bool    // it begins a paragraph
 }
 
@@ -41,6 +43,7 @@ const (
 	wordGap  = 0.15 // as wide as a space
 	thinGap  = 0.04 // of a space that was shown, and is one
 	lineGap  = 0.5  // across, to another line
+	overlay  = 0.15 // between two drawings of the same glyph
 	backward = 1    // to what is left of the text before
 	loosest  = 0.3  // between letters
 )
@@ -64,11 +67,28 @@ func (c *canvas) place(at matrix) (x float64) {
 			c.endLine(false)
 		}
 	}
-	if len(l.glyphs) == 0 {
+	x = at.e*dirX + at.f*dirY
+	l.again = -1
+	if n := len(l.glyphs); n == 0 {
 		l.size = 0
+	} else if x < l.glyphs[n-1].x+0.1*size && c.m.Work(n) {
+		l.again = slices.IndexFunc(l.glyphs, func(g glyph) bool { return math.Abs(g.x-x) < overlay*size })
 	}
 	l.dirX, l.dirY, l.across, l.up, l.size = dirX, dirY, across, at.f, max(l.size, size)
-	return at.e*dirX + at.f*dirY
+	return x
+}
+
+// repeated reports whether a glyph is there already, as some files draw bold letters twice.
+func (l *drawn) repeated(shown []byte, x float64) bool {
+	if l.again < 0 || l.again >= len(l.glyphs) {
+		return false
+	}
+	g := l.glyphs[l.again]
+	if l.again++; math.Abs(g.x-x) < overlay*l.size && bytes.Equal(l.text[g.from:g.to], shown) {
+		return true
+	}
+	l.again = -1
+	return false
 }
 
 // height is the size of the font on the page.

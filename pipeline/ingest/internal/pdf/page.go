@@ -219,10 +219,10 @@ func (c *canvas) decode(t text, x, length float64) float64 {
 	pos := 0.0
 	for len(t) > 0 {
 		room, ok := meter.Room(c.m, l.text, 4*maxMapping)
-		if l.text = room; !ok || !c.m.Work(4+len(f.texts)+len(f.wide)) {
+		if l.text = room; !ok || !c.m.Work(4+len(f.texts)+len(f.wide)) || f.charset != nil && !c.m.Work(200) {
 			break
 		}
-		n := min(f.bytes, len(t))
+		n := f.length(t)
 		k := code(t[:n])
 		t = t[n:]
 		width := f.widthOf(k) * f.unit * c.size * c.scale
@@ -233,6 +233,11 @@ func (c *canvas) decode(t text, x, length float64) float64 {
 			c.codes, c.unknown = c.codes+1, c.unknown+1
 		case len(shown) == 1 && shown[0] == ' ':
 			l.text, l.spaced = l.text[:before], true
+		case string(shown) == sign:
+			l.text = l.text[:before]
+			c.codes++
+		case l.repeated(shown, x+pos*length):
+			l.text = l.text[:before]
 		default:
 			c.codes++
 			c.m.Work(len(shown))

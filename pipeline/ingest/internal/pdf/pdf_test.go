@@ -59,7 +59,7 @@ func TestRead(t *testing.T) {
 		{"hyphens", "BT /F1 10 Tf 12 TL (exam-) Tj (ple) ' ET", "example"},
 		{"a form that shows itself", "/X Do BT /F1 10 Tf (end) Tj ET", "in in in in in in in in end"},
 	} {
-		form := "<< /Subtype /Form >>\nstream\nBT /F1 10 Tf (in ) Tj ET /X Do\nendstream"
+		form := "<< /Subtype /Form /Matrix [1 0 0 1 20 0] >>\nstream\nBT /F1 10 Tf (in ) Tj ET /X Do\nendstream"
 		for filter, content := range map[string]string{"": c.content, "/Filter /FlateDecode": packed(c.content)} {
 			f, err := Read(account(t, 1000), withContent(content, filter, form))
 			if err != nil || len(f.Pages) != 1 || f.Title != "On (trains)" {
@@ -123,7 +123,7 @@ func TestManyPages(t *testing.T) {
 	data := book(pages...)
 	m := account(t, len(data))
 	f, err := Read(m, data)
-	if err != nil || len(f.Pages) != 3000 || f.Pages[2999] != "sum of 8994001" {
+	if err != nil || len(f.Pages) != 3000 || f.Pages[2999] != "sum of 8994001\nits text" {
 		t.Fatalf("%d pages, the last %q, error %v", len(f.Pages), f.Pages[len(f.Pages)-1:], err)
 	}
 	if m.Peak() > 20*len(data) || m.Spent() > 100*len(data) {
@@ -165,6 +165,7 @@ func FuzzRead(f *testing.F) {
 	f.Add(withContent("BT /F1 10 Tf 50 700 Td (Ann) Tj [(a) -300 <41>] TJ T* (b) ' /X Do ET BI x EI q Q", ""))
 	f.Add(withContent("BT /F2 10 Tf <00100011> Tj /F1 9 Tf (^a`e) Tj 0 1 -1 0 3 4 Tm [(x) -900 (y)] TJ ET", "", strings.Split("<< >>|<< /Subtype /Type3 /FontMatrix [1 0 0 1 0 0] >>", "|")...))
 	f.Add(strange("/Annots [<</Subtype/Widget/FT/Ch/V [(a)]/Opt [[(a)(c)]]>> <</Subtype/Stamp/AP<</N 8 0 R>>>>]", "<< >>\nstream\nBT /F1 1 Tf (x) Tj ET\nendstream"))
+	f.Add(withContent("BT /F1 10 Tf <93FA41> Tj ET", "", "<< >>", "<< /Subtype /Type0 /Encoding /90ms-RKSJ-H >>"))
 	f.Add(withContent("\x80\x0b\x60\x50\x22\x0c\x0c\x85\x01", "/Filter /LZWDecode"))
 	f.Add(book([]string{"800 Head", "20 1"}, []string{"800 Head", "20 2"}, []string{"800 Head", "20 3"}, []string{"800 Head", "20 4"}))
 	for _, n := range []string{"rc4-40", "aes-128", "aes-256"} {

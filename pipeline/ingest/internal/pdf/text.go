@@ -34,6 +34,8 @@ func printed(r rune) rune {
 	switch {
 	case unicode.IsSpace(r):
 		return ' '
+	case r >= 0xF000 && r < 0xF100 && !unicode.IsLetter(r-0xF000): // of Symbol and Wingdings
+		return '\u200b'
 	case unicode.IsControl(r) || r == unicode.ReplacementChar || unicode.Is(unicode.Co, r) || r == '\ufeff':
 		return -1
 	}

@@ -80,6 +80,7 @@ func TestSpaces(t *testing.T) {
 		{"a space as narrow as nothing", "-5 Tw (chap ter) Tj 0 Tw ( one) Tj", "chapter one"},
 		{"letters set apart", "2.5 Tc (heading) Tj 57.5 0 Td (of it) Tj", "heading of it"},
 		{"by kerning", "[(ni) -20 (ght) -250 (train)] TJ", "night train"},
+		{"bold by drawing twice", "(bold) Tj 0.5 0 Td (bold) Tj 25 0 Td (o) Tj 0.3 0 Td (o) Tj 10 0 Td (oo) Tj", "bold o oo"},
 		{"turned", "0 1 -1 0 50 50 Tm (up) Tj 0 1 -1 0 50 62.5 Tm (wards) Tj", "up wards"},
 	} {
 		data := withContent("BT /F1 10 Tf "+c.content+" ET", "", "<< >>", wide)
@@ -103,8 +104,10 @@ func TestFonts(t *testing.T) {
 	for _, c := range []struct{ name, font, codes, want string }{
 		{"Greek", "/Subtype /Type1 /Encoding << /Differences [1 /theta /Lambda /mu /sigma1 /vartheta] >>", "0102030405", "θΛµςθ"},
 		{"Symbol", "/Subtype /Type1 /BaseFont /Symbol", "6162632E", "αβχ."},
+		{"ZapfDingbats", "/Subtype /Type1 /BaseFont /ABCDEF+ZapfDingbats", "34206C", "✔ ●"},
 		{"names that only count", "/Subtype /Type3 /Encoding << /Differences [27 /a27 28 /a28 65 /a65] >>", "411B1C", "Afffi"},
 		{"names of parts", "/Subtype /Type1 /Encoding << /Differences [2 /T_h /f_f_i] >>", "020365", "Thffie"},
+		{"signs without a value", "/Subtype /Type1 /Encoding << /Differences [1 /negationslash /integraldisplay] >>", strings.Repeat("0102", 50) + "41", "A"},
 		{"names of glyphs by number", "/Subtype /Type1 /Encoding << /Differences [65 /g12 /g13] >>", "414243", "C"},
 	} {
 		data := withContent("BT /F1 10 Tf <"+c.codes+"> Tj ET", "", "<< >>", "<< /Type /Font "+c.font+" >>")
@@ -113,6 +116,47 @@ func TestFonts(t *testing.T) {
 		if err != nil || f.Pages[0] != c.want {
 			t.Errorf("%s: %q, want %q, error %v", c.name, f.Pages, c.want, err)
 		}
+	}
+}
+
+// TestCharsets holds that codes of charsets are read, one or two bytes long, without a table in the file.
+func TestCharsets(t *testing.T) {
+	for n, c := range map[string]struct{ codes, want string }{
+		"90ms-RKSJ-H":     {"93FA967B41B1", "日本Aｱ"},
+		"EUC-H":           {"C6FCCBDC41", "日本A"},
+		"GBK-EUC-H":       {"D6D0B9FA41", "中国A"},
+		"ETen-B5-V":       {"A4A4B0EA41", "中國A"},
+		"KSCms-UHC-H":     {"C7D1B1B941", "한국A"},
+		"UniGB-UCS2-H":    {"4E2D56FD0041", "中国A"},
+		"UniJIS-UTF16-H":  {"65E5672C0041", "日本A"},
+		"90ms-RKSJ-V":     {"93", ""},
+		"Identity-H":      {"0041", ""},
+		"UniKS-UTF16-H":   {"D55C", "한"},
+		"UniCNS-UTF16-H":  {"570B", "國"},
+		"GBKp-EUC-H":      {"D6D0", "中"},
+		"B5pc-H":          {"A4A4", "中"},
+		"KSC-EUC-H":       {"C7D1", "한"},
+		"83pv-RKSJ-H":     {"93FA", "日"},
+		"Add-RKSJ-H":      {"8140", ""}, // a wide space
+		"GB-EUC-H":        {"B9FA", "国"},
+		"UniJIS-UCS2-H":   {"3042", "あ"},
+		"no such table-H": {"0041", ""},
+	} {
+		data := withContent("BT /F1 10 Tf <"+c.codes+"> Tj ET", "", "<< >>", "<< /Subtype /Type0 /Encoding /"+strings.ReplaceAll(n, " ", "")+" /DescendantFonts [<< >>] >>")
+		data = []byte(strings.Replace(string(data), "/F1 5 0 R", "/F1 9 0 R", 1))
+		if f, err := Read(account(t, len(data)), data); err != nil || f.Pages[0] != c.want {
+			t.Errorf("%s: %q, want %q, error %v", n, f.Pages, c.want, err)
+		}
+	}
+}
+
+// TestBuiltIn holds that a font that is in the file knows its codes.
+func TestBuiltIn(t *testing.T) {
+	program := "%!PS-AdobeFont-1.0: CMMI10\n/Encoding 256 array 0 1 255 {1 index exch /.notdef put} for dup 12 /beta put dup 61 /slash put readonly def eexec dup 65 /B put"
+	data := withContent("BT /F1 10 Tf <310C3D41> Tj ET", "", "<< >>", "<< /Subtype /Type1 /FontDescriptor << /FontFile 10 0 R >> >>", "<< >>\nstream\n"+program+"\nendstream")
+	data = []byte(strings.Replace(string(data), "/F1 5 0 R", "/F1 9 0 R", 1))
+	if f, err := Read(account(t, len(data)), data); err != nil || f.Pages[0] != "1β/A" {
+		t.Errorf("%q, error %v", f.Pages, err)
 	}
 }
 
@@ -174,6 +218,8 @@ func TestHeads(t *testing.T) {
 	}{
 		{"heads and numbers", [][]string{page(1, "800 The Manual"), page(2, "800 The Manual"), page(3, "800 The Manual"), page(4, "800 The Manual")}, []string{"Manual", "4"}, []string{"more of it", "Total 1120"}},
 		{"a head with a number", [][]string{page(1), page(2, "800 Page 2 of 9"), page(3, "800 Page 3 of 9"), page(4, "800 Page 4 of 9")}, []string{"Page"}, nil},
+		{"a table that goes on", [][]string{page(1), page(2, "800 The Manual", "760 name price", "745 a 1"), page(3, "800 The Manual", "760 name price", "745 b 2"), page(4, "800 The Manual", "760 name price", "745 c 3")}, []string{"Manual"}, []string{"name price"}},
+		{"a head of two lines", [][]string{page(1), page(2, "800 The Manual", "790 Draft"), page(3, "800 The Manual", "790 Draft"), page(4, "800 The Manual", "790 Draft")}, []string{"Manual", "Draft"}, nil},
 		{"Roman numbers", [][]string{page(1, "10 ii"), page(2, "10 iii PREFACE"), page(3, "10 iv PREFACE"), page(4, "10 v PREFACE")}, []string{"PREFACE"}, nil},
 		{"a short document", [][]string{page(1, "800 The Manual"), page(2, "800 The Manual"), page(3, "800 The Manual")}, nil, []string{"The Manual", "3"}},
 		{"other numbers", [][]string{page(1, "800 Sum 17"), page(2, "800 Sum 3"), page(3, "800 Sum 999"), page(4, "800 Sum 5")}, nil, []string{"Sum 5"}},
