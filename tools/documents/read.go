@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"syscall"
 	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline/ingest/parse"
@@ -68,15 +67,13 @@ func (e engine) read(ctx context.Context, path string) (r reading, err error) {
 	var out, complaint bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &complaint
 	err = cmd.Run()
-	if u, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
-		r.cpu, r.memory = time.Duration(u.Utime.Nano()+u.Stime.Nano()), u.Maxrss<<10
-	}
-	r.text = out.String()
-	if r.failed = ""; err != nil {
-		r.failed = fmt.Sprintf("%.200s (%v)", bytes.TrimSpace(complaint.Bytes()), err)
-	}
 	if cmd.ProcessState == nil { // it did not begin: no fault of the document
 		return r, err
+	}
+	r.cpu, r.memory = cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime(), peakOf(cmd.ProcessState)
+	r.text = out.String()
+	if err != nil {
+		r.failed = fmt.Sprintf("%.200s (%v)", bytes.TrimSpace(complaint.Bytes()), err)
 	}
 	return r, nil
 }
