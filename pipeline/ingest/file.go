@@ -98,13 +98,19 @@ func (w *fileWork) work(ctx context.Context, k known, current bool) error {
 }
 
 func (w *fileWork) parse(ctx context.Context) error {
-	take := func(d parse.Document) error { return w.document(ctx, &d) }
+	file := parse.File{Name: w.e.path, Format: w.in.format, Charset: w.in.charset}
+	take := func(d parse.Document) error {
+		for _, text := range d.Warnings {
+			w.warn(w.e, text)
+		}
+		return w.document(ctx, &d)
+	}
 	if w.in.stream == nil {
 		w.meter = w.o.Limits.Meter(ctx, len(w.in.data))
-		return parse.Parse(w.meter, w.e.path, w.in.format, w.in.data, w.o.Limits, take)
+		return parse.Parse(w.meter, file, w.in.data, w.o.Limits, take)
 	}
 	w.meter = parse.StreamMeter(ctx)
-	if err := parse.Stream(w.meter, w.e.path, w.in.format, w.in.stream, take); err != nil {
+	if err := parse.Stream(w.meter, file, w.in.stream, take); err != nil {
 		return err
 	}
 	return w.in.rested()
@@ -135,6 +141,22 @@ func (g *run) unchanged(e *entry) {
 func (g *run) failed(e *entry, err error) {
 	g.seen[e.id] = true
 	g.fail(e.path, err)
+}
+
+// maxWarnings bounds the warnings in a report.
+const maxWarnings = 100
+
+// warn counts and tells that a file may be read wrong.
+func (g *run) warn(e *entry, text string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	w := Warning{Path: e.path, Text: text}
+	if g.report.Warned++; len(g.report.Warnings) < maxWarnings {
+		g.report.Warnings = append(g.report.Warnings, w)
+	}
+	if g.o.Warned != nil {
+		g.o.Warned(w)
+	}
 }
 
 // gone deletes what the index has of a file or a page that is no more.

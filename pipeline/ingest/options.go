@@ -64,6 +64,14 @@ type Options struct {
 	// Failed is called for each file that could not be read, never twice at once. It may be
 	// nil. The other files are read all the same.
 	Failed func(*FileError)
+	// Warned is called for what of a file may be read wrong, never twice at once. It may be nil.
+	Warned func(Warning)
+}
+
+// Warning says that a file is in the index, but perhaps not as it should be.
+type Warning struct {
+	Path string `json:"path"`
+	Text string `json:"text"`
 }
 
 // Contexter says where the chunks of documents stand in them; see [retrieve.Chunk.Context].
@@ -150,6 +158,9 @@ type Report struct {
 	// Documents and Chunks are those that were written.
 	Documents int `json:"documents"`
 	Chunks    int `json:"chunks"`
+	// Warned is the number of warnings, and Warnings are the first hundred of them.
+	Warned   int       `json:"warned,omitempty"`
+	Warnings []Warning `json:"warnings,omitempty"`
 	// Bytes is the size of the files that were read.
 	Bytes int64 `json:"bytes"`
 	// Seconds is how long the run took.
@@ -188,7 +199,7 @@ func (o Options) complete() (Options, error) {
 }
 
 // parserVersion changes when parsers or chunkers give something else for the same files.
-const parserVersion = "1"
+const parserVersion = "2"
 
 // fingerprint stands for all that decides what becomes of a file, besides its content. The model does
 // only where it decides how documents are cut.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"mime"
 	"net/http"
 	"net/url"
 	"os"
@@ -217,6 +218,9 @@ func (g *run) fetch(ctx context.Context, e *entry) (*input, error) {
 		return nil, fmt.Errorf("fetch: the server answers %s (try again later)", res.Status)
 	}
 	in := &input{format: g.o.Format}
+	if _, params, err := mime.ParseMediaType(res.Header.Get("Content-Type")); err == nil {
+		in.charset = params["charset"]
+	}
 	if in.format == "" {
 		in.format = parse.FormatOfType(res.Header.Get("Content-Type"))
 	}

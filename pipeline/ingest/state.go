@@ -97,6 +97,8 @@ type input struct {
 	size   int64
 	time   time.Time
 	format parse.Format
+	// charset is the one that a server declares, empty for none.
+	charset string
 	// settled says that a later change of a page will have another time.
 	settled bool
 

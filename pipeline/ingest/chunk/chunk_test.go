@@ -14,7 +14,7 @@ import (
 func parsed(t *testing.T, name, text string) *parse.Document {
 	t.Helper()
 	var doc parse.Document
-	if err := parse.Parse(parse.Limits{}.Meter(t.Context(), len(text)), name, "", []byte(text), parse.Limits{}, func(d parse.Document) error { doc = d; return nil }); err != nil {
+	if err := parse.Parse(parse.Limits{}.Meter(t.Context(), len(text)), parse.File{Name: name}, []byte(text), parse.Limits{}, func(d parse.Document) error { doc = d; return nil }); err != nil {
 		t.Fatal(err)
 	}
 	return &doc
@@ -186,7 +186,7 @@ func FuzzDocument(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name, text string, by, size uint8) {
 		o := Options{By: All()[int(by)%len(All())], Size: 8 + int(size), Overlap: int(size) / 4, Embedder: letters{}}
 		m := parse.Limits{}.Meter(t.Context(), len(text))
-		_ = parse.Parse(m, name, "", []byte(text), parse.Limits{}, func(d parse.Document) error {
+		_ = parse.Parse(m, parse.File{Name: name}, []byte(text), parse.Limits{}, func(d parse.Document) error {
 			chunks, err := Document(t.Context(), m, &d, o)
 			if err != nil {
 				t.Fatal(err)

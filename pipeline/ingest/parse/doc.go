@@ -60,8 +60,10 @@ type Document struct {
 	// Meta has further values by name.
 	Meta map[string]string
 	// Code says that the document is source code.
-	Code   bool
-	Blocks []Block
+	Code bool
+	// Warnings say what of the document may be read wrong, as texts for the user.
+	Warnings []string
+	Blocks   []Block
 }
 
 // Errors of parsers, for errors.Is. Their text has the remedy.
@@ -132,8 +134,11 @@ func StreamMeter(ctx context.Context) *meter.Meter {
 
 // job is the work on one file.
 type job struct {
-	m      *meter.Meter
-	limits Limits
+	m       *meter.Meter
+	limits  Limits
+	charset string // declared by who sent the file
+	// warnings are for [Document.Warnings].
+	warnings []string
 }
 
 // add adds a block to a document, whose text is memory of its own or a part of what is there.

@@ -179,7 +179,7 @@ func (f *ingestFlags) options(a *cli.App, e retrieve.Embedder, p *progress, said
 		Collection: named(f.collection), Embedder: e, Format: parse.Format(f.format),
 		Chunk:   chunk.Options{By: chunk.By(f.chunker), Size: f.size, Overlap: f.overlap, Parent: f.parent},
 		MaxFile: int64(f.maxFile) << 20, Include: f.include, Exclude: f.exclude, Keep: f.keep,
-		Progress: p.step, Failed: sayOnce(a, p, said),
+		Progress: p.step, Failed: sayOnce(a, p, said), Warned: func(w ingest.Warning) { p.stop(); a.Say("warning: %s: %s", cli.OneCell(w.Path), w.Text) },
 	}
 }
 
