@@ -38,7 +38,8 @@ func (g *run) file(ctx context.Context, e *entry) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(err, errGone):
-		return g.gone(ctx, e)
+		g.gone(e)
+		return nil
 	case errors.Is(err, errUnchanged):
 		g.unchanged(e)
 		return nil
@@ -61,14 +62,18 @@ func (w *fileWork) work(ctx context.Context, k known, current bool) error {
 	err := w.parse(ctx)
 	w.run.work = nil
 	w.report.Bytes += w.in.size
+	if err == nil {
+		err = w.bad
+	}
+	if err == nil {
+		err = w.shrunk(ctx, k)
+	}
 	var stop *stopError
 	switch {
 	case errors.As(err, &stop):
 		return stop.err
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case err == nil:
-		err = w.bad
 	}
 	if err != nil {
 		w.failed(w.e, err)
@@ -92,6 +97,7 @@ func (w *fileWork) work(ctx context.Context, k known, current bool) error {
 		w.report.Changed++
 	} else {
 		w.report.Added++
+		w.added[sumOf(w.hash())] = true
 	}
 	w.seen[w.e.id] = true
 	return nil
@@ -159,19 +165,14 @@ func (g *run) warn(e *entry, text string) {
 	}
 }
 
-// gone deletes what the index has of a file or a page that is no more.
-func (g *run) gone(ctx context.Context, e *entry) error {
-	if _, ok := g.known[e.id]; !ok {
-		if e.given {
-			g.fail(e.path, errors.New("there is no such file or page (check the path)"))
-		}
-		return nil
+// gone notes a file or a page that is no more, for the end of the run.
+func (g *run) gone(e *entry) {
+	switch _, ok := g.known[e.id]; {
+	case ok && e.root == nil:
+		g.lostPages = append(g.lostPages, e.id)
+	case !ok && e.given:
+		g.fail(e.path, errors.New("there is no such file or page (check the path)"))
 	}
-	if g.o.Keep {
-		g.seen[e.id] = true
-		return nil
-	}
-	return g.removeFiles(ctx, []string{e.id})
 }
 
 // document takes a document of the file.
@@ -282,15 +283,21 @@ func (w *fileWork) begin() retrieve.Document {
 	return doc
 }
 
+// recordsBefore are the records of a file with those that the collection has of it, nil if there are none.
+func (w *fileWork) recordsBefore(ctx context.Context, k known) (*records, error) {
+	if w.records != nil || !k.records {
+		return w.records, nil
+	}
+	r := newRecords()
+	return r, w.load(ctx, w.e.id, r)
+}
+
 // end completes a file: records that are gone are deleted, and after all others comes a document
 // without chunks, which says that the file is complete.
 func (w *fileWork) end(ctx context.Context, k known, same bool) error {
-	r := w.records
-	if r == nil && k.records { // it had records before
-		r = newRecords()
-		if err := w.load(ctx, w.e.id, r); err != nil {
-			return err
-		}
+	r, err := w.recordsBefore(ctx, k)
+	if err != nil {
+		return err
 	}
 	if r != nil && !w.o.Keep {
 		if err := w.removeStale(ctx, w.e.id, r); err != nil {

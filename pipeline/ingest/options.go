@@ -57,6 +57,9 @@ type Options struct {
 	Include, Exclude []string
 	// Keep does not delete the documents of files that are gone.
 	Keep bool
+	// RemoveMissing deletes the documents of files that are gone also where [Run] refuses it with
+	// [ErrMissing].
+	RemoveMissing bool
 	// Client fetches addresses. nil means one that ends after a minute.
 	Client *http.Client
 	// Progress is called after each file, never twice at once. It may be nil.
@@ -155,6 +158,8 @@ type Report struct {
 	Skipped int `json:"skipped"`
 	// Removed is the number of documents whose file or record is gone.
 	Removed int `json:"removed"`
+	// Missing is the number of files that are gone and whose documents stay; see [ErrMissing].
+	Missing int `json:"missing,omitempty"`
 	// Documents and Chunks are those that were written.
 	Documents int `json:"documents"`
 	Chunks    int `json:"chunks"`

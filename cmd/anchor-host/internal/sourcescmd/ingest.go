@@ -3,6 +3,7 @@ package sourcescmd
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"runtime/debug"
@@ -29,7 +30,7 @@ type ingestFlags struct {
 	size, overlap, parent          int
 	include, exclude               []string
 	maxFile                        int
-	keep, watch                    bool
+	keep, removeMissing, watch     bool
 	interval                       time.Duration
 }
 
@@ -44,7 +45,7 @@ of the store. "-" is stdin, as one file. If an embedder is named, the documents 
 vectors, by which a question finds what it means in other words.
 
 The collection is kept as the files are: the next run reads only what has changed, and
-deletes what no longer exists. --watch does not end, and repeats the run whenever a file
+deletes what no longer exists, unless that is more than half of it. --watch does not end, and repeats the run whenever a file
 changes. In folders, hidden files, links, pictures, archives and programs are left out.
 Every other file that cannot be read gets a line on stderr, and the exit code is then 1.
 docs/operate.md says how documents are cut.`,
@@ -67,6 +68,9 @@ docs/operate.md says how documents are cut.`,
 			return none, f.repeat(a, cmd, s.App, sources)
 		}
 		report, err := f.run(a, cmd, s.App, sources)
+		if errors.Is(err, ingest.ErrMissing) { // all else is done
+			return none, errors.Join(a.Print(s.Format, reportListing(report)), err)
+		}
 		if err != nil {
 			for _, l := range report.Services {
 				a.Say("asked %s %s: %s", l.Service, cli.OneCell(l.Name), cli.Usage(l))
@@ -107,6 +111,7 @@ func (f *ingestFlags) add(cmd *cobra.Command) {
 	flags.StringArrayVar(&f.exclude, "exclude", nil, "in folders, leave out names like this; repeatable")
 	flags.IntVar(&f.maxFile, "max-file", ingest.DefaultMaxFile>>20, "largest file in MiB, 1 to 64; PDF and DOCX may have four times as much, CSV and JSON Lines any size")
 	flags.BoolVar(&f.keep, "keep", false, "keep documents of deleted files")
+	flags.BoolVar(&f.removeMissing, "remove-missing", false, "delete documents of missing files, also of more than half or of an empty folder")
 	flags.BoolVar(&f.watch, "watch", false, "repeat when files change, until interrupted")
 	flags.DurationVar(&f.interval, "interval", 2*time.Second, "how often --watch looks for changes; less often in large folders")
 	_ = cmd.MarkFlagRequired("collection") // fails only for an unknown flag
@@ -178,7 +183,7 @@ func (f *ingestFlags) options(a *cli.App, e retrieve.Embedder, p *progress, said
 	return ingest.Options{
 		Collection: named(f.collection), Embedder: e, Format: parse.Format(f.format),
 		Chunk:   chunk.Options{By: chunk.By(f.chunker), Size: f.size, Overlap: f.overlap, Parent: f.parent},
-		MaxFile: int64(f.maxFile) << 20, Include: f.include, Exclude: f.exclude, Keep: f.keep,
+		MaxFile: int64(f.maxFile) << 20, Include: f.include, Exclude: f.exclude, Keep: f.keep, RemoveMissing: f.removeMissing,
 		Progress: p.step, Failed: sayOnce(a, p, said), Warned: func(w ingest.Warning) { p.stop(); a.Say("warning: %s: %s", cli.OneCell(w.Path), w.Text) },
 	}
 }
@@ -202,7 +207,7 @@ func reportListing(r ingest.Report) cli.Listing {
 	}
 	rows := [][]string{
 		row("files", r.Files), row("unchanged", r.Unchanged), row("added", r.Added), row("changed", r.Changed), row("failed", r.Failed),
-		row("skipped", r.Skipped), row("removed", r.Removed), row("chunks", r.Chunks), row("read", size(r.Bytes)),
+		row("skipped", r.Skipped), row("removed", r.Removed), row("missing", r.Missing), row("chunks", r.Chunks), row("read", size(r.Bytes)),
 		row("time", took(r.Seconds)), row("rate", rate),
 	}
 	for _, l := range r.Services {
