@@ -195,3 +195,32 @@ func FuzzDocument(f *testing.F) {
 		})
 	})
 }
+
+// TestWholeCharacters holds that no chunk ends inside of a character that several runes make.
+func TestWholeCharacters(t *testing.T) {
+	for _, c := range []string{"👨‍👩‍👧", "🇳🇴", "e\u0301", "👍🏽", "한", "❤️", "कि", "🏴󠁧󠁢󠁥󠁮󠁧󠁿"} {
+		text := strings.Repeat(c, 2000/len(c))
+		for most := 8; most < 90; most++ {
+			pos := 0
+			for s := range hardCut(text, 0, most) {
+				if s.from != pos || s.to <= s.from {
+					t.Fatalf("%q: part %v after %d", c, s, pos)
+				}
+				if pos = s.to; most >= len(c) && pos%len(c) != 0 {
+					t.Fatalf("%q, at most %d: cut at %d", c, most, pos)
+				}
+			}
+			if pos != len(text) {
+				t.Fatalf("%q: %d of %d", c, pos, len(text))
+			}
+		}
+	}
+	marks := "a" + strings.Repeat("\u0301", 10_000) // no character has so many
+	n := 0
+	for range hardCut(marks, 0, 100) {
+		n++
+	}
+	if n < 100 || n > 300 {
+		t.Errorf("%d parts", n)
+	}
+}

@@ -25,8 +25,13 @@ func (j *job) csv(src *source, tabs bool, yield func(Document) error) error {
 	first, _, _ := bytes.Cut(head, []byte("\n"))
 	if r.Comma = ','; tabs {
 		r.Comma = '\t'
-	} else if bytes.Count(first, []byte(";")) > bytes.Count(first, []byte(",")) {
-		r.Comma = ';'
+	} else {
+		for _, c := range ";\t" { // programs write both into files of this name
+			n, most := bytes.Count(first, []byte(string(c))), bytes.Count(first, []byte(string(r.Comma)))
+			if n > most || c == '\t' && n > 0 && n == most {
+				r.Comma = c
+			}
+		}
 	}
 	feed.comma = []byte(string(r.Comma))
 	t := csvTable{job: j, yield: yield}

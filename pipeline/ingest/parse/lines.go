@@ -11,6 +11,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/pipeline/ingest/meter"
 	"github.com/anchor-host/anchor-host/pipeline/ingest/parse/charset"
+	"github.com/anchor-host/anchor-host/pipeline/ingest/parse/document"
 )
 
 // maxRecord is the longest line of JSON Lines, and the longest row of CSV, in bytes.
@@ -83,7 +84,7 @@ func (s *source) next() ([]byte, error) {
 	long := false
 	for {
 		part, err := s.r.ReadSlice('\n')
-		s.m.Grow(memoryPerLargeByte*len(part), workPerByte*len(part))
+		s.m.Grow(document.MemoryPerLargeByte*len(part), document.WorkPerByte*len(part))
 		if !s.m.Work(2 * len(part)) {
 			return nil, s.m.Err()
 		}

@@ -29,7 +29,7 @@ func Parse(m *meter.Meter, file File, data []byte, l Limits, yield func(Document
 	if file.Format.Streams() {
 		return Stream(m, file, bytes.NewReader(data), yield)
 	}
-	j := &job{m: m, limits: l.complete(), charset: file.Charset}
+	j := &job{m: m, limits: l.Complete(), charset: file.Charset}
 	d, err := j.parse(file.Format, data)
 	d.Warnings = append(d.Warnings, j.warnings...)
 	if m.Err() != nil {

@@ -34,6 +34,7 @@ func (j *job) decodeText(data []byte, declared ...string) (text string, err erro
 	if isBinary([]byte(text[:min(len(text), 64<<10)])) || strings.IndexByte(text, 0) >= 0 {
 		return "", ErrBinary
 	}
+	text = strings.ReplaceAll(text, "\u00ad", "") // soft hyphens are no letters
 	if doubt := c.Doubt(); doubt != "" {
 		j.warnings = append(j.warnings, doubt)
 	}
