@@ -147,7 +147,7 @@ func (g *run) readInto(in *input, r io.Reader, name string) error {
 // readAll reads at most what a file of its format may have.
 func (g *run) readAll(r io.Reader, head []byte, f parse.Format) ([]byte, error) {
 	most := g.o.MaxFile
-	if f == parse.FormatPDF || f == parse.FormatDOCX {
+	if f.Packed() {
 		most *= 4
 	}
 	if size, ok := sizeOf(r); ok {

@@ -115,10 +115,14 @@ type csvTable struct {
 	rows   int            // the lines of b
 	exact  bool
 	parts  int
-	held   int // memory of b and of what becomes of it
+	name   string // begins the names of the parts; empty for a file of its own
+	held   int    // memory of b and of what becomes of it
 }
 
 func (t *csvTable) row(record []string, at retrieve.Lines) error {
+	if t.m.Work(16); t.m.Err() != nil {
+		return t.m.Err()
+	}
 	if t.b.Len() > csvPart {
 		if err := t.flush(strconv.Itoa(t.parts + 1)); err != nil {
 			return err
@@ -168,6 +172,11 @@ func (t *csvTable) end() error {
 
 func (t *csvTable) flush(record string) error {
 	d := Document{Record: record}
+	if t.name != "" {
+		if d.Record, d.Title = t.name, t.name; t.parts > 0 {
+			d.Record = t.name + " " + record
+		}
+	}
 	if text := t.b.String(); !blank(text) {
 		b := Block{Kind: Rows, Text: text, Exact: t.exact, Lines: t.lines}
 		if t.header != "" {

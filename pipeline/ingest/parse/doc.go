@@ -51,6 +51,7 @@ type job struct {
 	m       *meter.Meter
 	limits  Limits
 	charset string // declared by who sent the file
+	mails   int    // in how many mails the file is
 	// warnings are for [Document.Warnings].
 	warnings []string
 }

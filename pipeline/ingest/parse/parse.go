@@ -7,6 +7,8 @@ import (
 
 	"github.com/anchor-host/anchor-host/pipeline/ingest/meter"
 	"github.com/anchor-host/anchor-host/pipeline/ingest/parse/charset"
+	"github.com/anchor-host/anchor-host/pipeline/ingest/parse/markup"
+	"github.com/anchor-host/anchor-host/pipeline/ingest/parse/office"
 )
 
 // File says what is known of a file before it is read.
@@ -26,18 +28,29 @@ func Parse(m *meter.Meter, file File, data []byte, l Limits, yield func(Document
 	if file.Format == "" {
 		file.Format = FormatOf(file.Name, data)
 	}
-	if file.Format.Streams() {
-		return Stream(m, file, bytes.NewReader(data), yield)
-	}
 	j := &job{m: m, limits: l.Complete(), charset: file.Charset}
+	return j.documents(file, data, yield)
+}
+
+// documents reads a file that is in memory.
+func (j *job) documents(file File, data []byte, yield func(Document) error) error {
+	switch {
+	case file.Format == FormatXLSX:
+		if err := j.xlsx(data, yield); j.m.Err() == nil {
+			return err
+		}
+		return j.m.Err()
+	case file.Format.Streams(): // a list inside of a mail
+		return Stream(j.m, file, bytes.NewReader(data), yield)
+	}
 	d, err := j.parse(file.Format, data)
-	d.Warnings = append(d.Warnings, j.warnings...)
-	if m.Err() != nil {
-		err = m.Err()
+	if j.m.Err() != nil {
+		err = j.m.Err()
 	}
 	if err != nil {
 		return err
 	}
+	d.Warnings = append(d.Warnings, j.warnings...)
 	return yield(d)
 }
 
@@ -74,7 +87,19 @@ func (j *job) parse(f Format, data []byte) (d Document, err error) {
 	case FormatPDF:
 		return j.pdf(data)
 	case FormatDOCX:
-		return j.docx(data)
+		return office.DOCX(j.work(), data)
+	case FormatPPTX:
+		return office.PPTX(j.work(), data)
+	case FormatODT:
+		return office.ODT(j.work(), data)
+	case FormatRTF:
+		return office.RTF(j.work(), data)
+	case FormatEPUB:
+		return j.epub(data)
+	case FormatMail:
+		return j.mail(data)
+	case FormatNotebook:
+		return j.notebook(data)
 	}
 	declared := []string{j.charset}
 	if f == FormatHTML {
@@ -96,6 +121,12 @@ func (j *job) parse(f Format, data []byte) (d Document, err error) {
 		return j.code(text)
 	case FormatText:
 		return j.text(text)
+	case FormatRST:
+		return markup.RST(j.work(), text)
+	case FormatAsciiDoc:
+		return markup.AsciiDoc(j.work(), text)
+	case FormatLaTeX:
+		return markup.LaTeX(j.work(), text)
 	}
-	return d, fmt.Errorf("format %.40q is not supported (want text, markdown, html, pdf, docx, csv, jsonl or code)", f)
+	return d, f.Check()
 }
