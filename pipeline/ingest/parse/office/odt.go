@@ -17,12 +17,25 @@ func ODT(j *document.Job, data []byte) (document.Document, error) {
 		return d, err
 	}
 	c.optional("meta.xml", &properties{d: &d})
+	locks := &encryption{}
+	if c.optional("META-INF/manifest.xml", locks); locks.found {
+		return d, document.ErrEncrypted
+	}
 	o := &odt{flow: flow{Job: j, d: &d}}
 	if err := c.read("content.xml", o); err != nil {
 		return d, err
 	}
 	return d, o.finish()
 }
+
+// encryption looks for the word that a part is encrypted.
+type encryption struct{ found bool }
+
+func (e *encryption) start(t *xml.StartElement) {
+	e.found = e.found || t.Name.Local == "encryption-data"
+}
+func (e *encryption) end(string)  {}
+func (e *encryption) text(string) {}
 
 type odt struct {
 	flow

@@ -121,6 +121,8 @@ func (s *slide) end(name string) {
 		s.inText = false
 	case "p":
 		s.endParagraph()
+	case "sp":
+		s.kind = ""
 	case "tc":
 		s.endCell()
 	case "tr":

@@ -211,7 +211,7 @@ func (r *rtf) symbol(c byte) {
 		}
 	case '*':
 		r.flush()
-		r.state.mark = true // a destination that may be unknown
+		r.state.mark = r.pos > 2 && r.data[r.pos-3] == '{' // a destination that may be unknown
 	case '\\', '{', '}':
 		r.char(c)
 	case '~':
