@@ -49,8 +49,8 @@ type Options struct {
 	Format parse.Format
 	// Limits bound the work on one file.
 	Limits parse.Limits
-	// MaxFile is the largest file in bytes. PDF and DOCX files may have four times as much, and
-	// files of CSV and JSON Lines any size. 0 means 32 MiB.
+	// MaxFile is the largest file in bytes. Files of formats that are [parse.Format.Packed], such as PDF,
+	// may have four times as much, and files of CSV and JSON Lines any size. 0 means 32 MiB.
 	MaxFile int64
 	// Include and Exclude are patterns of [path.Match] for names or for paths within a folder.
 	// Without Include all files are read.

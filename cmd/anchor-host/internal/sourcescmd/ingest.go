@@ -40,14 +40,16 @@ func Ingest(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ingest [flags] PATH|URL|-…",
 		Short: "Read files, folders and pages into a collection",
-		Long: `Read text, Markdown, HTML, PDF, DOCX, CSV, JSON Lines and source code into a collection
-of the store. "-" is stdin, as one file. If an embedder is named, the documents also get
-vectors, by which a question finds what it means in other words.
+		Long: `Read text, Markdown, reStructuredText, AsciiDoc, LaTeX, HTML, PDF, DOCX, PPTX, XLSX, ODT,
+RTF, EPUB, mails, notebooks, CSV, JSON Lines and source code into a collection of the store.
+"-" is stdin, as one file. If an embedder is named, the documents also get vectors, by
+which a question finds what it means in other words.
 
 The collection is kept as the files are: the next run reads only what has changed, and
-deletes what no longer exists, unless that is more than half of it. --watch does not end, and repeats the run whenever a file
-changes. In folders, hidden files, links, pictures, archives and programs are left out.
-Every other file that cannot be read gets a line on stderr, and the exit code is then 1.
+deletes what no longer exists. If that is more than half, or a folder is empty, it deletes
+nothing without --remove-missing. --watch repeats the run whenever a file changes. In
+folders, hidden files, links, pictures, archives and programs are left out. Every other
+file that cannot be read gets a line on stderr, and the exit code is then 1.
 docs/operate.md says how documents are cut.`,
 		Example: `  anchor-host ingest docs --collection docs
   anchor-host ingest src --collection code --include '*.go' --exclude '*_test.go'
@@ -100,7 +102,7 @@ func (f *ingestFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.collection, "collection", "", "collection to read into (required)")
 	flags.StringVar(&f.urls, "urls", "", "file with one address a line (- is stdin)")
 	flags.StringVar(&f.name, "name", "stdin.txt", "name of what comes on stdin; its ending selects the format")
-	flags.StringVar(&f.format, "format", "", "format of all files: text, markdown, html, pdf, docx, csv, jsonl, code (default: by name and content)")
+	flags.StringVar(&f.format, "format", "", "format of all files: "+formats()+" (default: by name and content)")
 	cli.SettingFlag(cmd, "format", "") // in configurations it is that of the output
 	flags.StringVar(&f.chunker, "chunker", string(chunk.Auto), "how documents are cut: auto, tokens, recursive, sentences, headings, code, parent-child, semantic")
 	embedderFlag(cmd, &f.embedder)
@@ -109,12 +111,21 @@ func (f *ingestFlags) add(cmd *cobra.Command) {
 	flags.IntVar(&f.parent, "parent-size", 0, "most tokens in a parent of parent-child (default four times the chunk size)")
 	flags.StringArrayVar(&f.include, "include", nil, "in folders, read only files with names like this, such as *.md; repeatable")
 	flags.StringArrayVar(&f.exclude, "exclude", nil, "in folders, leave out names like this; repeatable")
-	flags.IntVar(&f.maxFile, "max-file", ingest.DefaultMaxFile>>20, "largest file in MiB, 1 to 64; PDF and DOCX may have four times as much, CSV and JSON Lines any size")
+	flags.IntVar(&f.maxFile, "max-file", ingest.DefaultMaxFile>>20, "largest file in MiB, 1 to 64; formats with pictures in them, such as PDF and DOCX, may have four times as much, CSV and JSON Lines any size")
 	flags.BoolVar(&f.keep, "keep", false, "keep documents of deleted files")
 	flags.BoolVar(&f.removeMissing, "remove-missing", false, "delete documents of missing files, also of more than half or of an empty folder")
 	flags.BoolVar(&f.watch, "watch", false, "repeat when files change, until interrupted")
 	flags.DurationVar(&f.interval, "interval", 2*time.Second, "how often --watch looks for changes; less often in large folders")
 	_ = cmd.MarkFlagRequired("collection") // fails only for an unknown flag
+}
+
+// formats lists the formats of files.
+func formats() string {
+	var names []string
+	for _, f := range parse.Formats {
+		names = append(names, string(f))
+	}
+	return strings.Join(names, ", ")
 }
 
 // maxURLs bounds a list of addresses.
