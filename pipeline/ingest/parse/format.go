@@ -70,7 +70,7 @@ func (f Format) Streams() bool { return f == FormatCSV || f == FormatJSONL }
 var endings = map[string]Format{
 	"md": FormatMarkdown, "markdown": FormatMarkdown, "mdx": FormatMarkdown,
 	"html": FormatHTML, "htm": FormatHTML, "xhtml": FormatHTML,
-	"pptx": FormatPPTX, "xlsx": FormatXLSX, "odt": FormatODT, "odp": FormatODT, "ods": FormatODT, "rtf": FormatRTF, "epub": FormatEPUB, "eml": FormatMail, "ipynb": FormatNotebook,
+	"pptx": FormatPPTX, "xlsx": FormatXLSX, "odt": FormatODT, "odp": FormatODT, "ods": FormatODT, "rtf": FormatRTF, "epub": FormatEPUB, "eml": FormatMail, "mht": FormatMail, "mhtml": FormatMail, "ipynb": FormatNotebook,
 	"rst": FormatRST, "adoc": FormatAsciiDoc, "asciidoc": FormatAsciiDoc, "tex": FormatLaTeX,
 	"pptm": FormatPPTX, "xlsm": FormatXLSX, "docm": FormatDOCX,
 	"pdf": FormatPDF, "docx": FormatDOCX, "csv": FormatCSV, "tsv": FormatCSV, "jsonl": FormatJSONL, "ndjson": FormatJSONL,

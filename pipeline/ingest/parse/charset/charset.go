@@ -62,7 +62,7 @@ func Of(text []byte, declared ...string) Charset {
 	head := text[from:min(len(text), from+Looked)]
 	for _, label := range declared {
 		enc, name := charset.Lookup(label)
-		if enc == nil || name == "replacement" || strings.HasPrefix(name, "utf-16") {
+		if enc == nil || name == "replacement" || name == "x-user-defined" || strings.HasPrefix(name, "utf-16") {
 			continue // UTF-16 would have been seen
 		}
 		if name == "utf-8" {
