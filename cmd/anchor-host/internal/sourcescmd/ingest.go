@@ -47,10 +47,9 @@ which a question finds what it means in other words.
 
 The collection is kept as the files are: the next run reads only what has changed, and
 deletes what no longer exists. If that is more than half, or a folder is empty, it deletes
-nothing without --remove-missing. --watch repeats the run whenever a file changes. In
-folders, hidden files, links, pictures, archives and programs are left out. Every other
-file that cannot be read gets a line on stderr, and the exit code is then 1.
-docs/operate.md says how documents are cut.`,
+nothing without --remove-missing. In folders, hidden files, links, pictures, archives and
+programs are left out. Every other file that cannot be read gets a line on stderr, and the
+exit code is then 1. docs/operate.md says how documents are cut.`,
 		Example: `  anchor-host ingest docs --collection docs
   anchor-host ingest src --collection code --include '*.go' --exclude '*_test.go'
   anchor-host ingest https://go.dev/doc/effective_go --collection go
