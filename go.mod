@@ -59,6 +59,7 @@ require (
 	github.com/opencontainers/image-spec v1.1.1
 	github.com/prometheus/client_model v0.6.3
 	github.com/prometheus/common v0.72.0
+	github.com/saintfish/chardet v0.0.0-20230101081208-5e3ef4b5456d
 	oras.land/oras-go/v2 v2.7.0
 )
 

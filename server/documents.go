@@ -29,7 +29,7 @@ const (
 	uploadsTimes = 4
 	// documentMemory is what reading one document may take, in bytes.
 	documentMemory = 192 << 20
-	// maxIngestErrors is how many documents that could not be read a report names.
+	// maxIngestErrors is how many documents that could not be read, or perhaps were read wrong, a report names.
 	maxIngestErrors = 20
 )
 
@@ -196,9 +196,11 @@ type ingestReport struct {
 	Seconds float64 `json:"seconds"`
 	// Errors are the first documents that could not be read.
 	Errors []unread `json:"errors,omitempty"`
+	// Warnings are the first documents that were perhaps read wrong.
+	Warnings []unread `json:"warnings,omitempty"`
 }
 
-// unread is a document that could not be read.
+// unread is a document that could not be read, or perhaps was read wrong.
 type unread struct {
 	Name    string `json:"name"`
 	Message string `json:"message"`
@@ -231,6 +233,11 @@ func (s *Server) ingest(ctx context.Context, j *jobs.Job, in retrieve.Collection
 			first = cmp.Or[error](first, e)
 			if len(out.Errors) < maxIngestErrors {
 				out.Errors = append(out.Errors, unread{e.Path, failure.Public(e.Err).Error.Message})
+			}
+		},
+		Warned: func(w ingest.Warning) {
+			if len(out.Warnings) < maxIngestErrors {
+				out.Warnings = append(out.Warnings, unread{w.Path, w.Text})
 			}
 		},
 	})

@@ -38,7 +38,8 @@ func (g *run) file(ctx context.Context, e *entry) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(err, errGone):
-		return g.gone(ctx, e)
+		g.gone(e)
+		return nil
 	case errors.Is(err, errUnchanged):
 		g.unchanged(e)
 		return nil
@@ -61,14 +62,18 @@ func (w *fileWork) work(ctx context.Context, k known, current bool) error {
 	err := w.parse(ctx)
 	w.run.work = nil
 	w.report.Bytes += w.in.size
+	if err == nil {
+		err = w.bad
+	}
+	if err == nil {
+		err = w.shrunk(ctx, k)
+	}
 	var stop *stopError
 	switch {
 	case errors.As(err, &stop):
 		return stop.err
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case err == nil:
-		err = w.bad
 	}
 	if err != nil {
 		w.failed(w.e, err)
@@ -92,19 +97,26 @@ func (w *fileWork) work(ctx context.Context, k known, current bool) error {
 		w.report.Changed++
 	} else {
 		w.report.Added++
+		w.added[sumOf(w.hash())] = true
 	}
 	w.seen[w.e.id] = true
 	return nil
 }
 
 func (w *fileWork) parse(ctx context.Context) error {
-	take := func(d parse.Document) error { return w.document(ctx, &d) }
+	file := parse.File{Name: w.e.path, Format: w.in.format, Charset: w.in.charset}
+	take := func(d parse.Document) error {
+		for _, text := range d.Warnings {
+			w.warn(w.e, text)
+		}
+		return w.document(ctx, &d)
+	}
 	if w.in.stream == nil {
 		w.meter = w.o.Limits.Meter(ctx, len(w.in.data))
-		return parse.Parse(w.meter, w.e.path, w.in.format, w.in.data, w.o.Limits, take)
+		return parse.Parse(w.meter, file, w.in.data, w.o.Limits, take)
 	}
 	w.meter = parse.StreamMeter(ctx)
-	if err := parse.Stream(w.meter, w.e.path, w.in.format, w.in.stream, take); err != nil {
+	if err := parse.Stream(w.meter, file, w.in.stream, take); err != nil {
 		return err
 	}
 	return w.in.rested()
@@ -137,19 +149,30 @@ func (g *run) failed(e *entry, err error) {
 	g.fail(e.path, err)
 }
 
-// gone deletes what the index has of a file or a page that is no more.
-func (g *run) gone(ctx context.Context, e *entry) error {
-	if _, ok := g.known[e.id]; !ok {
-		if e.given {
-			g.fail(e.path, errors.New("there is no such file or page (check the path)"))
-		}
-		return nil
+// maxWarnings bounds the warnings in a report.
+const maxWarnings = 100
+
+// warn counts and tells that a file may be read wrong.
+func (g *run) warn(e *entry, text string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	w := Warning{Path: e.path, Text: text}
+	if g.report.Warned++; len(g.report.Warnings) < maxWarnings {
+		g.report.Warnings = append(g.report.Warnings, w)
 	}
-	if g.o.Keep {
-		g.seen[e.id] = true
-		return nil
+	if g.o.Warned != nil {
+		g.o.Warned(w)
 	}
-	return g.removeFiles(ctx, []string{e.id})
+}
+
+// gone notes a file or a page that is no more, for the end of the run.
+func (g *run) gone(e *entry) {
+	switch _, ok := g.known[e.id]; {
+	case ok && e.root == nil:
+		g.lostPages = append(g.lostPages, e.id)
+	case !ok && e.given:
+		g.fail(e.path, errors.New("there is no such file or page (check the path)"))
+	}
 }
 
 // document takes a document of the file.
@@ -260,15 +283,21 @@ func (w *fileWork) begin() retrieve.Document {
 	return doc
 }
 
+// recordsBefore are the records of a file with those that the collection has of it, nil if there are none.
+func (w *fileWork) recordsBefore(ctx context.Context, k known) (*records, error) {
+	if w.records != nil || !k.records {
+		return w.records, nil
+	}
+	r := newRecords()
+	return r, w.load(ctx, w.e.id, r)
+}
+
 // end completes a file: records that are gone are deleted, and after all others comes a document
 // without chunks, which says that the file is complete.
 func (w *fileWork) end(ctx context.Context, k known, same bool) error {
-	r := w.records
-	if r == nil && k.records { // it had records before
-		r = newRecords()
-		if err := w.load(ctx, w.e.id, r); err != nil {
-			return err
-		}
+	r, err := w.recordsBefore(ctx, k)
+	if err != nil {
+		return err
 	}
 	if r != nil && !w.o.Keep {
 		if err := w.removeStale(ctx, w.e.id, r); err != nil {

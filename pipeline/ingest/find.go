@@ -35,7 +35,7 @@ func isURL(p string) bool { return strings.HasPrefix(p, "http://") || strings.Ha
 
 // find lists the files of the sources. It does not open them.
 func (g *run) find(ctx context.Context, sources []Source) (*found, error) {
-	f := &found{under: map[string]bool{}, unknown: map[string]bool{}}
+	f := &found{under: map[string]bool{}, unknown: map[string]bool{}, bare: map[string]bool{}}
 	for _, s := range sources {
 		switch {
 		case s.Reader != nil:
@@ -76,6 +76,9 @@ func (g *run) findPath(ctx context.Context, f *found, s Source) error {
 	info, err := os.Stat(absolute)
 	if errors.Is(err, fs.ErrNotExist) && g.holds(at) {
 		f.under[at] = true // it was ingested, and is gone
+		if !g.isFile(at) {
+			f.bare[at] = true
+		}
 		return nil
 	}
 	if err != nil {
@@ -112,7 +115,12 @@ func (g *run) findAt(ctx context.Context, f *found, s Source, absolute string, i
 	}
 	base := entry{id: id, path: path.Clean(filepath.ToSlash(s.Path)), of: of, root: opened, from: s}
 	if info.IsDir() {
-		return g.walk(ctx, f, &base, at)
+		before := len(f.entries)
+		err := g.walk(ctx, f, &base, at)
+		if len(f.entries) == before {
+			f.bare[at] = true
+		}
+		return err
 	}
 	base.size, base.time, base.rel, base.given = info.Size(), info.ModTime(), filepath.Base(absolute), true
 	f.add(base)

@@ -53,7 +53,7 @@ func costOf(t *testing.T, m *meter.Meter, name string, data []byte, o chunk.Opti
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	began := time.Now()
-	c.err = parse.Parse(m, name, "", data, parse.Limits{}, func(d parse.Document) error {
+	c.err = parse.Parse(m, parse.File{Name: name}, data, parse.Limits{}, func(d parse.Document) error {
 		_, err := chunk.Document(t.Context(), m, &d, o)
 		return err
 	})

@@ -14,6 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/japanese"
+
 	"github.com/anchor-host/anchor-host/pipeline/ingest"
 	"github.com/anchor-host/anchor-host/pipeline/ingest/chunk"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
@@ -39,6 +42,8 @@ type fixture struct {
 	index retrieve.Index
 	o     ingest.Options
 	fails []string
+	// refused is why the last run removed nothing.
+	refused string
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -67,8 +72,11 @@ func (f *fixture) run(paths ...string) ingest.Report {
 		sources = append(sources, ingest.Source{Path: filepath.Join(f.dir, p)})
 	}
 	r, err := ingest.Run(f.Context(), f.index, sources, f.o)
-	if err != nil {
+	if err != nil && !errors.Is(err, ingest.ErrMissing) {
 		f.Fatal(err)
+	}
+	if f.refused = ""; err != nil {
+		f.refused = err.Error()
 	}
 	return r
 }
@@ -186,6 +194,7 @@ func TestRecords(t *testing.T) {
 	if !f.finds("date") || !f.finds("cherry") || len(f.fails) != 1 || !strings.Contains(f.fails[0], "line 1") {
 		t.Errorf("documents: %s, failures %q", f.names(), f.fails)
 	}
+	f.o.RemoveMissing = true
 	if err := os.Remove(filepath.Join(f.dir, "c.jsonl")); err != nil {
 		t.Fatal(err)
 	}
@@ -224,6 +233,49 @@ func TestBadFiles(t *testing.T) {
 	f.run(".")
 	if !f.finds("good") {
 		t.Error("a file that can no longer be read lost its document")
+	}
+}
+
+// TestCharsets holds that files of many charsets in one folder are read, that a server's word counts,
+// and that a guess is told.
+func TestCharsets(t *testing.T) {
+	f := newFixture(t)
+	long := "Совещание начинается в понедельник в девять часов утра, просьба не опаздывать."
+	cyrillic, err := charmap.Windows1251.NewEncoder().String(long)
+	if err != nil {
+		t.Fatal(err)
+	}
+	koi, err := charmap.KOI8R.NewEncoder().String(strings.Repeat("Встреча перенесена на пятницу, приходите вовремя.\n", 5))
+	if err != nil {
+		t.Fatal(err)
+	}
+	japanese, err := japanese.ShiftJIS.NewEncoder().String("会議は水曜日の午前九時に始まります。")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.write("old.html", "<meta charset=windows-1251><p>"+cyrillic)
+	f.write("koi.md", "# "+koi)
+	f.write("sjis.csv", "a,b\n1,"+japanese+"\n")
+	f.write("utf.txt", "Größe")
+	f.write("short.txt", "\xe4\xe0") // too little to be sure
+	r := f.run(".")
+	f.want(r, 0, 5, 0, 0, 0)
+	for _, word := range []string{"понедельник", "пятницу", "会議", "Größe"} {
+		if !f.finds(word) {
+			t.Errorf("%s is not found", word)
+		}
+	}
+	if r.Warned != 1 || len(r.Warnings) != 1 || !strings.HasSuffix(r.Warnings[0].Path, "short.txt") || !strings.Contains(r.Warnings[0].Text, "(a guess, 10 % sure); save it as UTF-8") {
+		t.Errorf("warnings %+v", r.Warnings)
+	}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=windows-1251")
+		_, _ = w.Write([]byte("<p>\xcf\xf0\xe8\xe2\xe5\xf2"))
+	}))
+	defer s.Close()
+	page, err := ingest.Run(t.Context(), f.index, []ingest.Source{{Path: s.URL + "/a.html"}}, f.o)
+	if err != nil || page.Warned > 0 || !f.finds("Привет") {
+		t.Errorf("the page of a server: %+v, error %v", page, err)
 	}
 }
 

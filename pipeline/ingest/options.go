@@ -49,14 +49,17 @@ type Options struct {
 	Format parse.Format
 	// Limits bound the work on one file.
 	Limits parse.Limits
-	// MaxFile is the largest file in bytes. PDF and DOCX files may have four times as much, and
-	// files of CSV and JSON Lines any size. 0 means 32 MiB.
+	// MaxFile is the largest file in bytes. Files of formats that are [parse.Format.Packed], such as PDF,
+	// may have four times as much, and files of CSV and JSON Lines any size. 0 means 32 MiB.
 	MaxFile int64
 	// Include and Exclude are patterns of [path.Match] for names or for paths within a folder.
 	// Without Include all files are read.
 	Include, Exclude []string
 	// Keep does not delete the documents of files that are gone.
 	Keep bool
+	// RemoveMissing deletes the documents of files that are gone also where [Run] refuses it with
+	// [ErrMissing].
+	RemoveMissing bool
 	// Client fetches addresses. nil means one that ends after a minute.
 	Client *http.Client
 	// Progress is called after each file, never twice at once. It may be nil.
@@ -64,6 +67,14 @@ type Options struct {
 	// Failed is called for each file that could not be read, never twice at once. It may be
 	// nil. The other files are read all the same.
 	Failed func(*FileError)
+	// Warned is called for what of a file may be read wrong, never twice at once. It may be nil.
+	Warned func(Warning)
+}
+
+// Warning says that a file is in the index, but perhaps not as it should be.
+type Warning struct {
+	Path string `json:"path"`
+	Text string `json:"text"`
 }
 
 // Contexter says where the chunks of documents stand in them; see [retrieve.Chunk.Context].
@@ -147,9 +158,14 @@ type Report struct {
 	Skipped int `json:"skipped"`
 	// Removed is the number of documents whose file or record is gone.
 	Removed int `json:"removed"`
+	// Missing is the number of files that are gone and whose documents stay; see [ErrMissing].
+	Missing int `json:"missing,omitempty"`
 	// Documents and Chunks are those that were written.
 	Documents int `json:"documents"`
 	Chunks    int `json:"chunks"`
+	// Warned is the number of warnings, and Warnings are the first hundred of them.
+	Warned   int       `json:"warned,omitempty"`
+	Warnings []Warning `json:"warnings,omitempty"`
 	// Bytes is the size of the files that were read.
 	Bytes int64 `json:"bytes"`
 	// Seconds is how long the run took.

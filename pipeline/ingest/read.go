@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"mime"
 	"net/http"
 	"net/url"
 	"os"
@@ -146,7 +147,7 @@ func (g *run) readInto(in *input, r io.Reader, name string) error {
 // readAll reads at most what a file of its format may have.
 func (g *run) readAll(r io.Reader, head []byte, f parse.Format) ([]byte, error) {
 	most := g.o.MaxFile
-	if f == parse.FormatPDF || f == parse.FormatDOCX {
+	if f.Packed() {
 		most *= 4
 	}
 	if size, ok := sizeOf(r); ok {
@@ -217,6 +218,9 @@ func (g *run) fetch(ctx context.Context, e *entry) (*input, error) {
 		return nil, fmt.Errorf("fetch: the server answers %s (try again later)", res.Status)
 	}
 	in := &input{format: g.o.Format}
+	if _, params, err := mime.ParseMediaType(res.Header.Get("Content-Type")); err == nil {
+		in.charset = params["charset"]
+	}
 	if in.format == "" {
 		in.format = parse.FormatOfType(res.Header.Get("Content-Type"))
 	}

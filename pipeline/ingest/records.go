@@ -39,6 +39,7 @@ func (g *run) load(ctx context.Context, file string, r *records) error {
 		}
 		r.state[r.key(d.ID)] = recordState{sum: sumOf(d.Hash), old: !g.lacksVectors(&d)}
 	}
+	r.loaded = len(r.state)
 	return nil
 }
 
@@ -71,15 +72,19 @@ func (r *records) take(file, name, hash string) (id string, current bool) {
 	return id, current
 }
 
-// removeStale deletes the records that are no longer in the file.
-func (g *run) removeStale(ctx context.Context, file string, r *records) error {
-	stale := 0
+// stale counts the records that are no longer in the file.
+func (r *records) stale() (n int) {
 	for _, s := range r.state {
 		if !s.seen {
-			stale++
+			n++
 		}
 	}
-	if stale == 0 {
+	return n
+}
+
+// removeStale deletes the records that are no longer in the file.
+func (g *run) removeStale(ctx context.Context, file string, r *records) error {
+	if r.stale() == 0 {
 		return nil
 	}
 	return g.removeRange(ctx, recordIDs(file), func(id string) bool { return !r.state[r.key(id)].seen })

@@ -32,6 +32,7 @@ func TestBadRecord(t *testing.T) {
 	}
 	f.write("c.jsonl", `{"id":"4","text":"date"}`)
 	f.want(f.run("."), 0, 0, 1, 0, 2)
+	f.o.RemoveMissing = true
 	if err := os.Remove(filepath.Join(f.dir, "c.jsonl")); err != nil {
 		t.Fatal(err)
 	}

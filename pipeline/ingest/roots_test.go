@@ -70,6 +70,7 @@ func TestEqualRoots(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(f.dir, "x/docs")); err != nil {
 		t.Fatal(err)
 	}
+	f.o.RemoveMissing = true
 	f.want(f.run("x/docs"), 0, 0, 0, 0, 1)
 	f.wantAll(map[string]string{"docs-2/a.md": "/y/docs/"})
 }
@@ -133,5 +134,6 @@ func TestNamesLikeRecords(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	f.o.RemoveMissing = true
 	f.want(f.run("d"), 0, 0, 0, 0, 5)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -22,7 +21,7 @@ func Run(ctx context.Context, index retrieve.Index, sources []Source, o Options)
 	if err != nil {
 		return Report{}, fmt.Errorf("ingest: %w", err)
 	}
-	g := &run{index: index, o: o, known: map[string]known{}, roots: newRoots(), seen: map[string]bool{}, lost: map[string]bool{}}
+	g := &run{index: index, o: o, known: map[string]known{}, roots: newRoots(), seen: map[string]bool{}, added: map[sum]bool{}, lost: map[string]bool{}}
 	if err := g.prepare(ctx, sources); err != nil {
 		return Report{}, fmt.Errorf("ingest: %w", err)
 	}
@@ -186,7 +185,7 @@ func (g *run) all(ctx context.Context, sources []Source) (err error) {
 	if g.o.Keep || g.absent {
 		return nil
 	}
-	return g.removeGone(ctx, f)
+	return g.removeMissing(ctx, f)
 }
 
 // tell tells the progress, of which some bytes are of the file that is being read.
@@ -216,46 +215,12 @@ func (g *run) failLocked(path string, err error) {
 	}
 }
 
-// holds reports whether the collection has documents of a file or a folder.
-func (g *run) holds(place string) bool {
-	for id, k := range g.known {
-		if within(k.at(id), map[string]bool{place: true}) {
-			return true
-		}
-	}
-	return false
-}
-
 // at is the path of a file, or the address of a page.
 func (k *known) at(id string) string {
 	if k.root == nil {
 		return id
 	}
 	return k.root.at(id)
-}
-
-// within reports whether a path is one of some places or below one.
-func within(p string, places map[string]bool) bool {
-	for !places[p] {
-		up := path.Dir(p)
-		if up == p {
-			return false
-		}
-		p = up
-	}
-	return true
-}
-
-// removeGone deletes the documents whose files are gone.
-func (g *run) removeGone(ctx context.Context, f *found) error {
-	var gone []string
-	for id, k := range g.known {
-		if at := k.at(id); !g.seen[id] && within(at, f.under) && !within(at, f.unknown) {
-			gone = append(gone, id)
-		}
-	}
-	slices.Sort(gone)
-	return g.removeFiles(ctx, gone)
 }
 
 // removeFiles deletes files with their records.

@@ -26,6 +26,8 @@ type run struct {
 	roots       roots
 	seen        map[string]bool // files and pages that stay
 	work        *fileWork       // the file whose records are read
+	added       map[sum]bool    // the contents of new files
+	lostPages   []string        // known pages that the server does not have any more
 	progress    Progress
 
 	batch  []retrieve.Document
@@ -88,6 +90,9 @@ type found struct {
 	under map[string]bool
 	// unknown are places below those that could not be read.
 	unknown map[string]bool
+	// bare are folders that are missing or in which there is nothing to read, such as those that are not
+	// mounted.
+	bare map[string]bool
 }
 
 // input is the content of a file: whole in data, or a stream.
@@ -97,6 +102,8 @@ type input struct {
 	size   int64
 	time   time.Time
 	format parse.Format
+	// charset is the one that a server declares, empty for none.
+	charset string
 	// settled says that a later change of a page will have another time.
 	settled bool
 
@@ -126,6 +133,8 @@ type sum [16]byte
 type records struct {
 	seed  maphash.Seed
 	state map[uint64]recordState
+	// loaded is how many the collection has.
+	loaded int
 }
 
 type recordState struct {

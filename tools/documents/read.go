@@ -93,7 +93,7 @@ func readOne(ctx context.Context, engine string, files []string, w io.Writer) er
 		return err
 	}
 	limits := parse.Limits{}
-	return parse.Parse(limits.Meter(ctx, len(data)), files[0], "", data, limits, func(d parse.Document) error {
+	return parse.Parse(limits.Meter(ctx, len(data)), parse.File{Name: files[0]}, data, limits, func(d parse.Document) error {
 		fmt.Fprintln(w, d.Title)
 		for _, b := range d.Blocks {
 			fmt.Fprintf(w, "%s\n\n", b.Text)

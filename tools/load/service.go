@@ -35,7 +35,7 @@ const configuration = `plugins:
       grants:
         files: [{host: %q, guest: /docs, mode: ro}]
 counting: {tokenizer: cl100k_base}
-window: {max_tokens: 4000, answer: 200, budget: {total_tokens: 4000}}
+window: {max_tokens: 4000, answer: 200}
 store: {path: store.db}
 pipelines:
   docs:

@@ -14,7 +14,7 @@ import (
 func parsed(t *testing.T, name, text string) *parse.Document {
 	t.Helper()
 	var doc parse.Document
-	if err := parse.Parse(parse.Limits{}.Meter(t.Context(), len(text)), name, "", []byte(text), parse.Limits{}, func(d parse.Document) error { doc = d; return nil }); err != nil {
+	if err := parse.Parse(parse.Limits{}.Meter(t.Context(), len(text)), parse.File{Name: name}, []byte(text), parse.Limits{}, func(d parse.Document) error { doc = d; return nil }); err != nil {
 		t.Fatal(err)
 	}
 	return &doc
@@ -186,7 +186,7 @@ func FuzzDocument(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name, text string, by, size uint8) {
 		o := Options{By: All()[int(by)%len(All())], Size: 8 + int(size), Overlap: int(size) / 4, Embedder: letters{}}
 		m := parse.Limits{}.Meter(t.Context(), len(text))
-		_ = parse.Parse(m, name, "", []byte(text), parse.Limits{}, func(d parse.Document) error {
+		_ = parse.Parse(m, parse.File{Name: name}, []byte(text), parse.Limits{}, func(d parse.Document) error {
 			chunks, err := Document(t.Context(), m, &d, o)
 			if err != nil {
 				t.Fatal(err)
@@ -194,4 +194,33 @@ func FuzzDocument(f *testing.F) {
 			return retrieve.ValidateDocuments([]retrieve.Document{{ID: "a", Chunks: chunks}}, retrieve.Model{})
 		})
 	})
+}
+
+// TestWholeCharacters holds that no chunk ends inside of a character that several runes make.
+func TestWholeCharacters(t *testing.T) {
+	for _, c := range []string{"👨‍👩‍👧", "🇳🇴", "e\u0301", "👍🏽", "한", "❤️", "कि", "🏴󠁧󠁢󠁥󠁮󠁧󠁿"} {
+		text := strings.Repeat(c, 2000/len(c))
+		for most := 8; most < 90; most++ {
+			pos := 0
+			for s := range hardCut(text, 0, most) {
+				if s.from != pos || s.to <= s.from {
+					t.Fatalf("%q: part %v after %d", c, s, pos)
+				}
+				if pos = s.to; most >= len(c) && pos%len(c) != 0 {
+					t.Fatalf("%q, at most %d: cut at %d", c, most, pos)
+				}
+			}
+			if pos != len(text) {
+				t.Fatalf("%q: %d of %d", c, pos, len(text))
+			}
+		}
+	}
+	marks := "a" + strings.Repeat("\u0301", 10_000) // no character has so many
+	n := 0
+	for range hardCut(marks, 0, 100) {
+		n++
+	}
+	if n < 100 || n > 300 {
+		t.Errorf("%d parts", n)
+	}
 }

@@ -3,6 +3,7 @@ package chunk
 import (
 	"iter"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/clipperhouse/uax29/v2/sentences"
@@ -126,7 +127,7 @@ func hardCut(text string, base, most int) iter.Seq[span] {
 		for pos := 0; pos < len(text); {
 			end := min(len(text), pos+max(most, utf8.UTFMax))
 			if end < len(text) {
-				end = runeStart(text, end)
+				end = whole(text, pos, runeStart(text, end))
 			}
 			if !yield(span{base + pos, base + end}) {
 				return
@@ -144,6 +145,47 @@ func runeStart(text string, pos int) int {
 		}
 	}
 	return pos
+}
+
+// maxJoined is how far back the start of a character of several runes is looked for, in bytes.
+const maxJoined = 64
+
+// whole moves the end of a part, which begins at from, so that it does not cut a character that several
+// runes make, such as an emoji with joiners, a flag, or a letter with marks. One without end is cut.
+func whole(text string, from, end int) int {
+	for at := end; at > from && at > end-maxJoined; {
+		before, n := utf8.DecodeLastRuneInString(text[:at])
+		after, _ := utf8.DecodeRuneInString(text[at:])
+		if !joined(text[from:at], before, after) {
+			return at
+		}
+		at -= n
+	}
+	return end
+}
+
+// joined reports whether two runes beside each other belong to one character.
+func joined(text string, before, after rune) bool {
+	const joiner = '\u200d'
+	flag := func(r rune) bool { return r >= 0x1F1E6 && r <= 0x1F1FF }
+	switch {
+	case before == joiner, after == joiner:
+		return true
+	case unicode.Is(unicode.M, after), after >= 0x1F3FB && after <= 0x1F3FF, after >= 0xE0020 && after <= 0xE007F:
+		return true // marks, colours of skin, and the letters of flags of regions
+	case flag(before) && flag(after):
+		n := 0
+		for i := len(text); i > 0; i -= 4 {
+			if r, _ := utf8.DecodeLastRuneInString(text[:i]); !flag(r) {
+				break
+			}
+			n++
+		}
+		return n%2 == 1
+	case before >= 0x1100 && before < 0x1160, after >= 0x1160 && after < 0x1200:
+		return after >= 0x1100 && after < 0x1200 // parts of a syllable
+	}
+	return false
 }
 
 // tail returns the start of the last tokens of a text, at the start of a word.

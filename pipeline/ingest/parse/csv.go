@@ -25,8 +25,13 @@ func (j *job) csv(src *source, tabs bool, yield func(Document) error) error {
 	first, _, _ := bytes.Cut(head, []byte("\n"))
 	if r.Comma = ','; tabs {
 		r.Comma = '\t'
-	} else if bytes.Count(first, []byte(";")) > bytes.Count(first, []byte(",")) {
-		r.Comma = ';'
+	} else {
+		for _, c := range ";\t" { // programs write both into files of this name
+			n, most := bytes.Count(first, []byte(string(c))), bytes.Count(first, []byte(string(r.Comma)))
+			if n > most || c == '\t' && n > 0 && n == most {
+				r.Comma = c
+			}
+		}
 	}
 	feed.comma = []byte(string(r.Comma))
 	t := csvTable{job: j, yield: yield}
@@ -110,10 +115,14 @@ type csvTable struct {
 	rows   int            // the lines of b
 	exact  bool
 	parts  int
-	held   int // memory of b and of what becomes of it
+	name   string // begins the names of the parts; empty for a file of its own
+	held   int    // memory of b and of what becomes of it
 }
 
 func (t *csvTable) row(record []string, at retrieve.Lines) error {
+	if t.m.Work(16); t.m.Err() != nil {
+		return t.m.Err()
+	}
 	if t.b.Len() > csvPart {
 		if err := t.flush(strconv.Itoa(t.parts + 1)); err != nil {
 			return err
@@ -163,6 +172,11 @@ func (t *csvTable) end() error {
 
 func (t *csvTable) flush(record string) error {
 	d := Document{Record: record}
+	if t.name != "" {
+		if d.Record, d.Title = t.name, t.name; t.parts > 0 {
+			d.Record = t.name + " " + record
+		}
+	}
 	if text := t.b.String(); !blank(text) {
 		b := Block{Kind: Rows, Text: text, Exact: t.exact, Lines: t.lines}
 		if t.header != "" {

@@ -1,141 +1,59 @@
-// Package parse reads files as documents: text, Markdown, HTML, PDF, DOCX, CSV, JSON Lines and
-// source code. Every parser draws its memory and its work from a [meter.Meter], which bounds them by
-// the length of its input, and none of them panics on any input.
+// Package parse reads files as documents: text, Markdown and other markup, HTML, PDF, the files of
+// offices, mails, notebooks, lists and source code. Every parser draws its memory and its work from a
+// [meter.Meter], which bounds them by the length of its input, and none of them panics on any input.
 package parse
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline/ingest/meter"
-	"github.com/anchor-host/anchor-host/pipeline/retrieve"
+	"github.com/anchor-host/anchor-host/pipeline/ingest/parse/document"
 )
 
-// Kind says what a block is.
-type Kind uint8
+// What parsers make of files.
+type (
+	// Kind says what a block is.
+	Kind = document.Kind
+	// Block is a piece of a document.
+	Block = document.Block
+	// Document is what a parser finds in a file, or in one record of a file.
+	Document = document.Document
+	// Limits bound what a parser does.
+	Limits = document.Limits
+)
 
 // The kinds of blocks.
 const (
-	// Text is a paragraph, a list or a quotation.
-	Text Kind = iota
-	// Heading begins a section.
-	Heading
-	// Table is kept whole where that is possible. Its first lines are its header.
-	Table
-	// Rows are the records of a list without end, one a line. It may be cut between lines,
-	// and every part gets the header.
-	Rows
-	// Code is source code, or what a document shows as such.
-	Code
+	Text    = document.Text
+	Heading = document.Heading
+	Table   = document.Table
+	Rows    = document.Rows
+	Code    = document.Code
 )
-
-// Block is a piece of a document.
-type Block struct {
-	Kind Kind
-	// Level is the level of a heading, 1 to 9.
-	Level int
-	// Text has no blank lines around it.
-	Text string
-	// Header is the number of lines of Text, from the first, that are the header of a table.
-	Header int
-	// Lines are those of the block in the source. Zero if the format has no lines.
-	Lines retrieve.Lines
-	// Exact says that every line of Text is one line of the source, so that a part of the
-	// block has lines too.
-	Exact bool
-	// Page is the number of the page on which the block begins, from 1. 0 means none.
-	Page int
-}
-
-// Document is what a parser finds in a file, or in one record of a file.
-type Document struct {
-	// Record names the record within its file. Empty means that the file is one document.
-	Record string
-	// Title may be empty.
-	Title string
-	// Time is the time that the content states. It may be zero.
-	Time time.Time
-	// Meta has further values by name.
-	Meta map[string]string
-	// Code says that the document is source code.
-	Code bool
-	// Warnings say what of the document may be read wrong, as texts for the user.
-	Warnings []string
-	Blocks   []Block
-}
 
 // Errors of parsers, for errors.Is. Their text has the remedy.
 var (
-	// ErrBinary means that the content is not text.
-	ErrBinary = errors.New("not a text file (leave it out, or convert it to text)")
-	// ErrEncrypted means that the content needs a password.
-	ErrEncrypted = errors.New("encrypted (save a copy without a password, and ingest that)")
-	// ErrDamaged means that the content is not what its format demands.
-	ErrDamaged = errors.New("damaged or cut off (save or download it again)")
-	// ErrTooLarge means that the content exceeds a limit.
-	ErrTooLarge = errors.New("too large (split it, or raise the limit)")
-	// ErrNoText means that a document has no text, such as a scan.
-	ErrNoText = errors.New("no text in it (a scan needs OCR first)")
+	ErrBinary    = document.ErrBinary
+	ErrEncrypted = document.ErrEncrypted
+	ErrDamaged   = document.ErrDamaged
+	ErrTooLarge  = document.ErrTooLarge
+	ErrNoText    = document.ErrNoText
 )
 
-// Limits bound what a parser does. The zero value has the defaults.
-type Limits struct {
-	// Text is the largest text of one document in bytes. 0 means 32 MiB.
-	Text int
-	// Time is how long one file may take, however busy the machine is. 0 means 60 seconds.
-	Time time.Duration
-	// Memory is what one file may hold at most in bytes, however large it is. 0 means no such limit.
-	Memory int
-}
-
-// The defaults of [Limits].
-const (
-	DefaultText = 32 << 20
-	DefaultTime = time.Minute
-)
-
-func (l Limits) complete() Limits {
-	l.Text, l.Time = cmp.Or(max(l.Text, 0), DefaultText), cmp.Or(max(l.Time, 0), DefaultTime)
-	return l
-}
-
-// What a file may cost, for each of its bytes and besides.
-const (
-	leastMemory, memoryPerByte           = 32 << 20, 64
-	leastLargeMemory, memoryPerLargeByte = 128 << 20, 6
-	leastWork, workPerByte               = 128 << 20, 512
-)
-
-// Meter begins the account of a file of some bytes, which already holds them. A small file may hold
-// 32 MiB and 64 times its bytes, a large one 128 MiB and six times its bytes. The work takes about a
-// second, and some for each MB, and decides which files are refused, so that no busy machine does. The
-// time of the limits is only there in case a mistake leaves work uncounted.
-func (l Limits) Meter(ctx context.Context, size int) *meter.Meter {
-	memory := min(leastMemory+memoryPerByte*size, leastLargeMemory+memoryPerLargeByte*size)
-	if l.Memory > 0 {
-		memory = min(memory, l.Memory)
-	}
-	m := meter.New(ctx, meter.Budget{
-		Memory: memory,
-		Work:   leastWork + workPerByte*size,
-		Time:   l.complete().Time,
-	})
-	m.Take(size)
-	return m
-}
+const maxMeta = document.MaxMeta
 
 // StreamMeter begins the account of a file that is read record by record. It grows with what is read,
 // and knows no time.
-func StreamMeter(ctx context.Context) *meter.Meter {
-	return meter.New(ctx, meter.Budget{Memory: leastLargeMemory, Work: leastWork})
-}
+func StreamMeter(ctx context.Context) *meter.Meter { return document.StreamMeter(ctx) }
 
 // job is the work on one file.
 type job struct {
-	m      *meter.Meter
-	limits Limits
+	m       *meter.Meter
+	limits  Limits
+	charset string // declared by who sent the file
+	mails   int    // in how many mails the file is
+	// warnings are for [Document.Warnings].
+	warnings []string
 }
 
 // add adds a block to a document, whose text is memory of its own or a part of what is there.

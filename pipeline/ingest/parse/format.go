@@ -20,13 +20,26 @@ const (
 	FormatHTML     Format = "html"
 	FormatPDF      Format = "pdf"
 	FormatDOCX     Format = "docx"
+	FormatPPTX     Format = "pptx"
+	FormatXLSX     Format = "xlsx"
+	FormatODT      Format = "odt"
+	FormatRTF      Format = "rtf"
+	FormatEPUB     Format = "epub"
+	FormatMail     Format = "eml"
+	FormatNotebook Format = "ipynb"
+	FormatRST      Format = "rst"
+	FormatAsciiDoc Format = "asciidoc"
+	FormatLaTeX    Format = "latex"
 	FormatCSV      Format = "csv"
 	FormatJSONL    Format = "jsonl"
 	FormatCode     Format = "code"
 )
 
 // Formats lists all formats.
-var Formats = []Format{FormatText, FormatMarkdown, FormatHTML, FormatPDF, FormatDOCX, FormatCSV, FormatJSONL, FormatCode}
+var Formats = []Format{
+	FormatText, FormatMarkdown, FormatHTML, FormatPDF, FormatDOCX, FormatPPTX, FormatXLSX, FormatODT, FormatRTF, FormatEPUB, FormatMail, FormatNotebook,
+	FormatRST, FormatAsciiDoc, FormatLaTeX, FormatCSV, FormatJSONL, FormatCode,
+}
 
 // Check returns an error that lists the formats unless f is one of them, or empty.
 func (f Format) Check() error {
@@ -40,6 +53,16 @@ func (f Format) Check() error {
 	return fmt.Errorf("format %.40q: %w (want one of %s)", f, decode.ErrInvalid, strings.Join(names, ", "))
 }
 
+// Packed reports whether files of the format are compressed or have pictures in them, so that they are
+// larger than their text.
+func (f Format) Packed() bool {
+	switch f {
+	case FormatPDF, FormatDOCX, FormatPPTX, FormatXLSX, FormatODT, FormatRTF, FormatEPUB, FormatMail, FormatNotebook:
+		return true
+	}
+	return false
+}
+
 // Streams reports whether files of the format are read as streams: record by record, so that they
 // may have any size.
 func (f Format) Streams() bool { return f == FormatCSV || f == FormatJSONL }
@@ -47,6 +70,9 @@ func (f Format) Streams() bool { return f == FormatCSV || f == FormatJSONL }
 var endings = map[string]Format{
 	"md": FormatMarkdown, "markdown": FormatMarkdown, "mdx": FormatMarkdown,
 	"html": FormatHTML, "htm": FormatHTML, "xhtml": FormatHTML,
+	"pptx": FormatPPTX, "xlsx": FormatXLSX, "odt": FormatODT, "odp": FormatODT, "ods": FormatODT, "rtf": FormatRTF, "epub": FormatEPUB, "eml": FormatMail, "mht": FormatMail, "mhtml": FormatMail, "ipynb": FormatNotebook,
+	"rst": FormatRST, "adoc": FormatAsciiDoc, "asciidoc": FormatAsciiDoc, "tex": FormatLaTeX,
+	"pptm": FormatPPTX, "xlsm": FormatXLSX, "docm": FormatDOCX,
 	"pdf": FormatPDF, "docx": FormatDOCX, "csv": FormatCSV, "tsv": FormatCSV, "jsonl": FormatJSONL, "ndjson": FormatJSONL,
 }
 
@@ -73,6 +99,8 @@ func FormatOf(name string, head []byte) Format {
 	switch {
 	case bytes.HasPrefix(head, []byte("%PDF-")):
 		return FormatPDF
+	case bytes.HasPrefix(head, []byte(`{\rtf`)):
+		return FormatRTF
 	}
 	e := ending(name)
 	if f, ok := endings[e]; ok {
@@ -105,6 +133,20 @@ func FormatOfType(mediaType string) Format {
 		return FormatJSONL
 	case "application/vnd.openxmlformats-officedocument.wordprocessingml.document":
 		return FormatDOCX
+	case "application/vnd.openxmlformats-officedocument.presentationml.presentation":
+		return FormatPPTX
+	case "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet":
+		return FormatXLSX
+	case "application/vnd.oasis.opendocument.text":
+		return FormatODT
+	case "application/rtf", "text/rtf":
+		return FormatRTF
+	case "application/epub+zip":
+		return FormatEPUB
+	case "message/rfc822":
+		return FormatMail
+	case "application/x-ipynb+json":
+		return FormatNotebook
 	}
 	return ""
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"golang.org/x/net/html"
@@ -16,7 +17,7 @@ import (
 // html reads the tokens of a page and never builds its tree. So depth costs nothing, and the time
 // is linear.
 func (j *job) html(text string) (Document, error) {
-	h := page{job: j}
+	h := page{job: j, hasMain: hasMain(text)}
 	z := html.NewTokenizer(strings.NewReader(text))
 	z.SetMaxBuf(4 << 20)
 	h.line = 1
@@ -40,20 +41,27 @@ func (j *job) html(text string) (Document, error) {
 		case html.TextToken:
 			words := 12 * len(raw) // while they are looked at
 			if j.m.Take(words) {
-				h.text(string(z.Text()), newlines)
+				h.text(strings.ReplaceAll(string(z.Text()), "\u00ad", ""), newlines)
 			}
 			j.m.Give(words)
 		case html.StartTagToken, html.SelfClosingTagToken:
-			name, attrs := z.TagName()
-			h.start(atom.Lookup(name), t == html.SelfClosingTagToken)
-			if atom.Lookup(name) == atom.Meta && attrs {
-				h.meta(z)
+			name, more := z.TagName()
+			a, closed := atom.Lookup(name), t == html.SelfClosingTagToken
+			if a == atom.Meta {
+				h.meta(z, more)
+				break
 			}
+			h.attributes(z, more)
+			h.start(a, closed)
 		case html.EndTagToken:
 			name, _ := z.TagName()
 			h.end(atom.Lookup(name))
 		}
 		h.line += newlines
+	}
+	h.dropMark()
+	if h.tables > 0 {
+		h.endRow()
 	}
 	h.flush()
 	h.d.Title = oneLine(h.title.String())
@@ -73,8 +81,8 @@ type page struct {
 	d       Document
 	title   strings.Builder
 	inTitle bool
-	b       strings.Builder // the open block
-	first   int             // its first line
+	b       []byte // the open block
+	first   int    // its first line
 	last    int
 	line    int
 	size    int
@@ -84,9 +92,112 @@ type page struct {
 	pre     bool
 	tables  int
 	rows    int
-	cells   int
 	header  int
 	space   bool
+	lists   []int // the next number of each open list, -1 for one without numbers
+	anchor  int   // where a link to a place in the page begins, -1 for none
+	hasMain bool  // the page says what its main part is
+	inMain  int
+	attr    attributes // of the open tag
+	row     tableRow
+}
+
+// attributes are those of a tag that matter.
+type attributes struct {
+	hidden     bool
+	role, href string
+	alt        string // the text that stands for a picture
+	start      int
+	rows, cols int
+}
+
+// attributes reads those of a tag.
+func (h *page) attributes(z *html.Tokenizer, more bool) {
+	h.attr = attributes{start: 1, rows: 1, cols: 1}
+	for more {
+		var k, v []byte
+		k, v, more = z.TagAttr()
+		switch string(k) {
+		case "hidden":
+			h.attr.hidden = !strings.EqualFold(string(v), "until-found")
+		case "aria-hidden":
+			h.attr.hidden = h.attr.hidden || strings.EqualFold(string(v), "true")
+		case "style":
+			style := strings.ToLower(strings.Join(strings.Fields(string(v[:min(len(v), 4096)])), ""))
+			h.attr.hidden = h.attr.hidden || strings.Contains(style, "display:none") || strings.Contains(style, "visibility:hidden")
+		case "role":
+			h.attr.role = strings.ToLower(string(v))
+		case "href":
+			h.attr.href = string(v[:min(len(v), 2)])
+		case "alt":
+			h.attr.alt = oneLine(string(v[:min(len(v), maxMeta)]))
+		case "start":
+			h.attr.start = small(v, 1, 1<<30)
+		case "rowspan":
+			h.attr.rows = small(v, 1, maxSpan)
+		case "colspan":
+			h.attr.cols = small(v, 1, maxSpan)
+		}
+	}
+}
+
+// maxSpan bounds the rows and columns of a cell.
+const maxSpan = 256
+
+// small returns a number of an attribute, within bounds.
+func small(v []byte, least, most int) int {
+	n, err := strconv.Atoi(strings.TrimSpace(string(v[:min(len(v), 12)])))
+	if err != nil {
+		return least
+	}
+	return min(max(n, least), most)
+}
+
+// hasMain reports whether a page says what its main part is.
+func hasMain(text string) bool {
+	for rest := text; ; {
+		i := strings.IndexByte(rest, '<')
+		if i < 0 {
+			return false
+		}
+		rest = rest[i+1:]
+		tag := rest[:min(len(rest), 8)]
+		if len(tag) > 7 && (strings.EqualFold(tag[:4], "main") && !isLetter(tag[4]) || strings.EqualFold(tag[:7], "article") && !isLetter(tag[7])) {
+			return true
+		}
+	}
+}
+
+func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' || c == '-' }
+
+// optional reports whether an element may lack its end, so that the next one ends it.
+func optional(a atom.Atom) bool {
+	switch a {
+	case atom.P, atom.Li, atom.Dt, atom.Dd, atom.Td, atom.Th, atom.Tr, atom.Option:
+		return true
+	}
+	return false
+}
+
+func void(a atom.Atom) bool {
+	switch a {
+	case atom.Area, atom.Base, atom.Br, atom.Col, atom.Embed, atom.Hr, atom.Img, atom.Input, atom.Link, atom.Meta, atom.Source, atom.Track, atom.Wbr:
+		return true
+	}
+	return false
+}
+
+// leftOut reports whether an element is not content: hidden, or what all pages of a site have.
+func (h *page) leftOut(a atom.Atom) bool {
+	switch {
+	case hidden(a) || h.attr.hidden && a != atom.Body && a != atom.Html:
+		return true
+	case h.attr.role == "navigation" || h.attr.role == "search":
+		return true
+	case a == atom.Header || a == atom.Footer || a == atom.Aside || h.attr.role == "banner" || h.attr.role == "contentinfo":
+		return h.hasMain && h.inMain == 0
+	}
+	return false
 }
 
 // left out: what is not content.
@@ -126,6 +237,9 @@ func heading(a atom.Atom) int {
 }
 
 func (h *page) start(a atom.Atom, closed bool) {
+	if h.hidden != 0 && optional(h.hidden) && (a == h.hidden || h.hidden == atom.P && breaks(a)) && h.depth == 1 {
+		h.hidden = 0
+	}
 	if h.hidden != 0 {
 		if a == h.hidden && !closed {
 			h.depth++
@@ -133,8 +247,17 @@ func (h *page) start(a atom.Atom, closed bool) {
 		return
 	}
 	switch {
-	case hidden(a) && !closed:
+	case void(a) && h.attr.hidden:
+	case a == atom.Img:
+		if h.attr.alt != "" && h.m.Take(len(h.attr.alt)) {
+			h.text("["+h.attr.alt+"]", 0)
+		}
+	case h.leftOut(a) && !closed && !void(a):
 		h.hidden, h.depth = a, 1
+	case a == atom.A:
+		if h.anchor = -1; strings.HasPrefix(h.attr.href, "#") {
+			h.anchor = len(h.b)
+		}
 	case a == atom.Title:
 		h.inTitle = h.title.Len() == 0
 	case a == atom.Br:
@@ -147,11 +270,61 @@ func (h *page) start(a atom.Atom, closed bool) {
 	case h.tables > 0:
 		h.startInTable(a)
 	case a == atom.Li:
-		h.newline()
-		h.raw("- ")
+		h.startItem()
 	case breaks(a):
+		h.startBlock(a)
+	}
+}
+
+// startBlock ends the block before. The first block of an item of a list goes on after its mark.
+func (h *page) startBlock(a atom.Atom) {
+	if !h.marked() || heading(a) > 0 || a == atom.Pre {
+		h.dropMark()
 		h.flush()
 		h.level, h.pre = heading(a), a == atom.Pre
+	}
+	switch {
+	case a == atom.Main || a == atom.Article:
+		h.inMain++
+	case (a == atom.Ul || a == atom.Ol) && len(h.lists) < maxLists:
+		next := -1
+		if a == atom.Ol {
+			next = h.attr.start
+		}
+		h.lists = append(h.lists, next)
+	}
+}
+
+// maxLists bounds the lists inside each other whose numbers are counted.
+const maxLists = 64
+
+func (h *page) startItem() {
+	h.dropMark()
+	h.newline()
+	n := len(h.lists)
+	if n == 0 || h.lists[n-1] < 0 {
+		h.raw("- ")
+		return
+	}
+	h.raw(strconv.Itoa(h.lists[n-1]) + ". ")
+	h.lists[n-1]++
+}
+
+// mark is the length of the mark of an item, if nothing follows it, else 0.
+func (h *page) mark() int {
+	line := h.b[bytes.LastIndexByte(h.b, '\n')+1:]
+	if string(line) == "- " || len(line) > 2 && len(bytes.Trim(line[:len(line)-2], "0123456789")) == 0 && string(line[len(line)-2:]) == ". " {
+		return len(line)
+	}
+	return 0
+}
+
+func (h *page) marked() bool { return h.tables == 0 && !h.pre && h.level == 0 && h.mark() > 0 }
+
+// dropMark leaves out the mark of an empty item.
+func (h *page) dropMark() {
+	if h.marked() {
+		h.b = h.b[:len(h.b)-h.mark()]
 	}
 }
 
@@ -159,24 +332,33 @@ func (h *page) startInTable(a atom.Atom) {
 	switch a {
 	case atom.Tr:
 		if h.tables == 1 {
-			h.newline()
+			h.endRow()
 			h.rows++
-			h.cells = 0
+		} else if h.row.open {
+			h.inCell("; ")
 		}
 	case atom.Td, atom.Th:
 		if h.tables == 1 {
-			if a == atom.Th && h.rows == 1 {
+			h.endCell()
+			if a == atom.Th && h.rows <= 1 {
 				h.header = 1
 			}
-			if h.cells > 0 {
-				h.raw(" | ")
-			}
-			h.cells++
+			h.row.begin(len(h.b), h.attr)
+			h.space = false
 			return
 		}
 		h.space = true
+	case atom.Li:
+		h.space = true
 	default:
-		h.space = h.space || breaks(a) || a == atom.Li
+		h.space = h.space || breaks(a)
+	}
+}
+
+// inCell divides the rows of a table that is inside of a cell.
+func (h *page) inCell(s string) {
+	if text := bytes.TrimRight(h.b[min(h.row.at, len(h.b)):], " "); len(text) > 0 && !bytes.HasSuffix(text, []byte(";")) {
+		h.raw(s)
 	}
 }
 
@@ -186,38 +368,132 @@ func (h *page) end(a atom.Atom) {
 			if h.depth--; h.depth == 0 {
 				h.hidden = 0
 			}
+			return
 		}
-		return
+		if !optional(h.hidden) || a != atom.Ul && a != atom.Ol && a != atom.Dl && a != atom.Table && a != atom.Div && a != atom.Body {
+			return
+		}
+		h.hidden = 0
 	}
 	switch {
 	case a == atom.Title:
 		h.inTitle = false
+	case a == atom.A:
+		h.endLink()
 	case a == atom.Table && h.tables > 0:
+		if h.tables == 1 {
+			h.endRow()
+		}
 		if h.tables--; h.tables == 0 {
 			h.flushAs(Table)
 		}
 	case h.tables > 0:
+		h.space = h.space || breaks(a)
+	case a == atom.Li:
+		h.dropMark()
 	case breaks(a):
+		h.dropMark()
 		h.flush()
+		switch {
+		case (a == atom.Main || a == atom.Article) && h.inMain > 0:
+			h.inMain--
+		case (a == atom.Ul || a == atom.Ol) && len(h.lists) > 0:
+			h.lists = h.lists[:len(h.lists)-1]
+		}
 	}
+}
+
+// endLink leaves out a link of a heading to itself.
+func (h *page) endLink() {
+	if h.anchor >= 0 && h.anchor <= len(h.b) {
+		switch string(bytes.TrimSpace(h.b[h.anchor:])) {
+		case "¶", "#", "§", "🔗", "\uf0c1", "[link]":
+			h.b = h.b[:h.anchor]
+		}
+	}
+	h.anchor = -1
+}
+
+// tableRow is the open row of a table.
+type tableRow struct {
+	open  bool
+	at    int // where the open cell begins
+	attr  attributes
+	cells int
+	above [maxSpan]struct { // values that go on in the next rows, by columns
+		text string
+		left int
+	}
+}
+
+func (r *tableRow) begin(at int, a attributes) { r.open, r.at, r.attr = true, at, a }
+
+// put writes a cell, before what is after it in the buffer.
+func (h *page) put(text string) {
+	if h.row.cells > 0 {
+		h.raw(" | ")
+	}
+	h.raw(text)
+	h.row.cells++
+}
+
+// goOn writes the values of cells that began in rows above.
+func (h *page) goOn() {
+	r := &h.row
+	for r.cells < maxSpan && r.above[r.cells].left > 0 {
+		c := &r.above[r.cells]
+		c.left--
+		if !h.m.Work(len(c.text)) {
+			return
+		}
+		h.put(c.text)
+	}
+}
+
+// endCell writes the open cell.
+func (h *page) endCell() {
+	r := &h.row
+	if !r.open {
+		return
+	}
+	r.open = false
+	text := strings.TrimSpace(string(h.b[min(r.at, len(h.b)):]))
+	h.b = h.b[:min(r.at, len(h.b))]
+	h.goOn()
+	if r.cells < maxSpan && r.attr.rows > 1 && h.m.Take(len(text)) {
+		r.above[r.cells].text, r.above[r.cells].left = text, r.attr.rows-1
+	}
+	h.put(text)
+	for n := 1; n < r.attr.cols && r.cells < maxSpan; n++ {
+		h.put("")
+	}
+}
+
+func (h *page) endRow() {
+	h.endCell()
+	if h.row.cells > 0 {
+		h.goOn()
+	}
+	h.row.cells = 0
+	h.newline()
 }
 
 // raw adds a text as it is.
 func (h *page) raw(s string) {
-	if h.b.Len() == 0 {
+	if len(h.b) == 0 {
 		h.first = h.line
 	}
 	h.last = h.line
 	if h.m.Take(2 * len(s)) {
-		h.b.WriteString(s)
+		h.b = append(h.b, s...)
 	}
 	h.size += len(s)
 	h.space = false
 }
 
 func (h *page) newline() {
-	if h.b.Len() > 0 && h.m.Take(2) {
-		h.b.WriteByte('\n')
+	if len(h.b) > 0 && h.m.Take(2) {
+		h.b = append(h.b, '\n')
 		h.size++
 	}
 	h.space = false
@@ -233,7 +509,7 @@ func (h *page) text(s string, newlines int) {
 	case h.hidden != 0:
 		return
 	case h.pre:
-		if h.b.Len() == 0 {
+		if len(h.b) == 0 {
 			s = strings.TrimPrefix(s, "\n")
 		}
 		h.raw(s)
@@ -248,7 +524,7 @@ func (h *page) text(s string, newlines int) {
 		h.space = true
 		return
 	}
-	if (h.space || s[0] <= ' ') && h.b.Len() > 0 {
+	if (h.space || s[0] <= ' ') && len(h.b) > 0 && h.b[len(h.b)-1] > ' ' {
 		h.raw(" ")
 	}
 	h.raw(strings.Join(fields, " "))
@@ -270,9 +546,12 @@ func (h *page) flush() {
 }
 
 func (h *page) flushAs(k Kind) {
-	n := 2 * h.b.Len()
+	n := 2 * len(h.b)
 	h.m.Take(n)
-	text := tidyLines(h.b.String(), k == Code)
+	text := tidyLines(string(h.b), k == Code)
+	if k == Table {
+		text = tidyRows(text)
+	}
 	if k == Heading {
 		text = oneLine(text)
 	}
@@ -280,8 +559,27 @@ func (h *page) flushAs(k Kind) {
 	if text != "" && h.m.Take(len(text)) {
 		h.add(&h.d, Block{Kind: k, Level: h.level, Text: text, Header: h.header, Lines: retrieve.Lines{From: h.first, To: max(h.first, h.last)}})
 	}
-	h.b.Reset()
-	h.level, h.pre, h.rows, h.cells, h.header, h.space = 0, false, 0, 0, 0, false
+	h.b = h.b[:0]
+	if h.level, h.pre, h.rows, h.header, h.space, h.anchor = 0, false, 0, 0, false, -1; k == Table {
+		h.row = tableRow{}
+	}
+}
+
+// tidyRows removes empty cells at the ends of rows.
+func tidyRows(text string) string {
+	if !strings.Contains(text, "|") {
+		return text
+	}
+	var b strings.Builder
+	for line := range strings.SplitSeq(text, "\n") {
+		if line = strings.TrimRight(line, " |"); line != "" {
+			if b.Len() > 0 {
+				b.WriteByte('\n')
+			}
+			b.WriteString(line)
+		}
+	}
+	return b.String()
 }
 
 // tidyLines removes blank lines, and unless the text is code the spaces around lines.
@@ -305,9 +603,9 @@ func tidyLines(text string, code bool) string {
 }
 
 // meta reads the time that a page states.
-func (h *page) meta(z *html.Tokenizer) {
+func (h *page) meta(z *html.Tokenizer, more bool) {
 	name, content := "", ""
-	for more := true; more; {
+	for more {
 		var k, v []byte
 		k, v, more = z.TagAttr()
 		switch string(k) {
@@ -319,8 +617,8 @@ func (h *page) meta(z *html.Tokenizer) {
 	}
 	switch strings.ToLower(name) {
 	case "article:modified_time", "article:published_time", "date", "dcterms.modified":
-		h.d.value("date", content)
+		h.d.Value("date", content)
 	case "author", "description":
-		h.d.value(strings.ToLower(name), content)
+		h.d.Value(strings.ToLower(name), content)
 	}
 }

@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"unicode/utf8"
 
-	"golang.org/x/text/encoding/charmap"
-	"golang.org/x/text/encoding/unicode"
-
 	"github.com/anchor-host/anchor-host/pipeline/ingest/meter"
+	"github.com/anchor-host/anchor-host/pipeline/ingest/parse/charset"
+	"github.com/anchor-host/anchor-host/pipeline/ingest/parse/document"
 )
 
 // maxRecord is the longest line of JSON Lines, and the longest row of CSV, in bytes.
@@ -25,31 +25,56 @@ type source struct {
 	n    int // the number of the line, from 1
 	line []byte
 	held int // memory of the decoded line
+
+	declared string
+	charset  charset.Charset // of lines that are not UTF-8, once one was met
+	doubt    string          // to be told once
 }
 
 // errLongLine means that a line exceeds maxRecord. The next call of next goes on after it.
 var errLongLine = fmt.Errorf("%w: a line of more than %d bytes", ErrTooLarge, maxRecord)
 
-// newSource looks at the beginning of a file. Files that are neither UTF-8 nor UTF-16 with a mark
-// are taken as Windows-1252, line by line.
-func newSource(m *meter.Meter, r io.Reader) (*source, error) {
-	s := &source{m: m, r: bufio.NewReaderSize(r, 64<<10)}
-	head, err := s.r.Peek(64 << 10)
+// newSource looks at the beginning of a file. The charset of a file that is not UTF-8 is that of its
+// beginning, or of its first line that is not UTF-8.
+func newSource(m *meter.Meter, r io.Reader, declared string) (*source, error) {
+	s := &source{m: m, r: bufio.NewReaderSize(r, charset.Looked), declared: declared}
+	head, err := s.r.Peek(charset.Looked)
 	switch {
 	case len(head) == 0 && errors.Is(err, io.EOF):
 		return s, nil
 	case err != nil && !errors.Is(err, io.EOF):
 		return nil, err
-	case bytes.HasPrefix(head, []byte{0xEF, 0xBB, 0xBF}):
-		_, err = s.r.Discard(3)
-		return s, err
-	case bytes.HasPrefix(head, []byte{0xFF, 0xFE}), bytes.HasPrefix(head, []byte{0xFE, 0xFF}):
-		utf16 := unicode.UTF16(unicode.LittleEndian, unicode.UseBOM).NewDecoder()
-		s.r = bufio.NewReaderSize(utf16.Reader(s.r), 64<<10)
-	case isBinary(string(head)):
+	}
+	s.choose(head)
+	if _, err := s.r.Discard(s.charset.Mark); err != nil {
+		return nil, err
+	}
+	switch {
+	case strings.HasPrefix(s.charset.Name, "utf-16"):
+		s.r = bufio.NewReaderSize(s.charset.Decoder().Reader(s.r), charset.Looked)
+		s.charset = charset.Charset{}
+	case isBinary(head):
 		return nil, ErrBinary
 	}
 	return s, nil
+}
+
+// choose decides how lines that are not UTF-8 are read.
+func (s *source) choose(text []byte) {
+	if !utf8.Valid(text) {
+		s.m.Work(guessWork)
+	}
+	s.charset = charset.Of(text, s.declared)
+	s.doubt = s.charset.Doubt()
+}
+
+// warnings returns what is to be told of the charset, once.
+func (s *source) warnings() (list []string) {
+	if s.doubt != "" {
+		list = []string{s.doubt}
+		s.doubt = ""
+	}
+	return list
 }
 
 // next returns the next line with its end. The line is valid until the next call.
@@ -59,7 +84,7 @@ func (s *source) next() ([]byte, error) {
 	long := false
 	for {
 		part, err := s.r.ReadSlice('\n')
-		s.m.Grow(memoryPerLargeByte*len(part), workPerByte*len(part))
+		s.m.Grow(document.MemoryPerLargeByte*len(part), document.WorkPerByte*len(part))
 		if !s.m.Work(2 * len(part)) {
 			return nil, s.m.Err()
 		}
@@ -81,16 +106,15 @@ func (s *source) next() ([]byte, error) {
 		return nil, errLongLine
 	case bytes.IndexByte(s.line, 0) >= 0:
 		return nil, ErrBinary
-	case utf8.Valid(s.line):
+	case utf8.Valid(s.line) && s.charset.Name != "iso-2022-jp":
 		return s.line, nil
+	}
+	if s.charset.Decoder() == nil {
+		s.choose(s.line)
 	}
 	s.held = 6 * len(s.line)
 	if !s.m.Take(s.held) {
 		return nil, s.m.Err()
 	}
-	decoded, err := charmap.Windows1252.NewDecoder().Bytes(s.line)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrBinary, err)
-	}
-	return decoded, nil
+	return s.charset.Decode(s.line), nil
 }

@@ -1,9 +1,7 @@
 package parse
 
 import (
-	"fmt"
 	"strings"
-	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -76,7 +74,7 @@ func (m *markdown) frontMatter() {
 	m.pos = len("---\n") + len(head) + len("\n---\n")
 	m.n = strings.Count(m.text[:m.pos], "\n")
 	for i := 0; i+1 < len(pairs); i += 2 {
-		m.d.value(pairs[i].Value, plain(pairs[i+1]))
+		m.d.Value(pairs[i].Value, plain(pairs[i+1]))
 	}
 }
 
@@ -106,46 +104,6 @@ func named(n *yaml.Node) *yaml.Node {
 	}
 	return n
 }
-
-// value takes a named value as the title, the time or a value for filters.
-func (d *Document) value(name string, v any) {
-	var text string
-	switch v := v.(type) {
-	case time.Time:
-		text = v.UTC().Format(time.RFC3339)
-	case string, bool, int, int64, uint64, float64:
-		text = fmt.Sprint(v)
-	case []any:
-		parts := make([]string, 0, len(v))
-		for _, p := range v {
-			if s, ok := p.(string); ok {
-				parts = append(parts, s)
-			}
-		}
-		text = strings.Join(parts, ", ")
-	}
-	if text == "" || len(text) > maxMeta || len(name) > 64 || len(d.Meta) >= 64 {
-		return
-	}
-	switch strings.ToLower(name) {
-	case "title":
-		d.Title = text
-		return
-	case "date", "time", "updated", "timestamp":
-		for _, layout := range []string{time.RFC3339, time.DateOnly, time.DateTime} {
-			if t, err := time.Parse(layout, text); err == nil {
-				d.Time = t.UTC().Truncate(time.Second)
-				return
-			}
-		}
-	}
-	if d.Meta == nil {
-		d.Meta = map[string]string{}
-	}
-	d.Meta[name] = text
-}
-
-const maxMeta = 1024
 
 func (m *markdown) line(line string, start int) {
 	trimmed := strings.TrimLeft(line, " ")

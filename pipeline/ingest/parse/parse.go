@@ -6,45 +6,73 @@ import (
 	"io"
 
 	"github.com/anchor-host/anchor-host/pipeline/ingest/meter"
+	"github.com/anchor-host/anchor-host/pipeline/ingest/parse/charset"
+	"github.com/anchor-host/anchor-host/pipeline/ingest/parse/markup"
+	"github.com/anchor-host/anchor-host/pipeline/ingest/parse/office"
 )
 
+// File says what is known of a file before it is read.
+type File struct {
+	// Name tells the format by its ending.
+	Name string
+	// Format is that of the file. Empty means that the name and the content decide.
+	Format Format
+	// Charset is the one that a server declares, empty for none.
+	Charset string
+}
+
 // Parse reads a file that is in memory and gives its documents to yield, in order. It stops at
-// the first error of yield and returns it. The format may be empty: then the name and the
-// content decide. The meter pays for all; it is that of [Limits.Meter] or, for a format that
-// [Format.Streams], of [StreamMeter].
-func Parse(m *meter.Meter, name string, f Format, data []byte, l Limits, yield func(Document) error) error {
-	if f == "" {
-		f = FormatOf(name, data)
+// the first error of yield and returns it. The meter pays for all; it is that of [Limits.Meter] or,
+// for a format that [Format.Streams], of [StreamMeter].
+func Parse(m *meter.Meter, file File, data []byte, l Limits, yield func(Document) error) error {
+	if file.Format == "" {
+		file.Format = FormatOf(file.Name, data)
 	}
-	if f.Streams() {
-		return Stream(m, name, f, bytes.NewReader(data), yield)
+	j := &job{m: m, limits: l.Complete(), charset: file.Charset}
+	return j.documents(file, data, yield)
+}
+
+// documents reads a file that is in memory.
+func (j *job) documents(file File, data []byte, yield func(Document) error) error {
+	switch {
+	case file.Format == FormatXLSX:
+		if err := j.xlsx(data, yield); j.m.Err() == nil {
+			return err
+		}
+		return j.m.Err()
+	case file.Format.Streams(): // a list inside of a mail
+		return Stream(j.m, file, bytes.NewReader(data), yield)
 	}
-	j := &job{m: m, limits: l.complete()}
-	d, err := j.parse(f, data)
-	if m.Err() != nil {
-		err = m.Err()
+	d, err := j.parse(file.Format, data)
+	if j.m.Err() != nil {
+		err = j.m.Err()
 	}
 	if err != nil {
 		return err
 	}
+	d.Warnings = append(d.Warnings, j.warnings...)
 	return yield(d)
 }
 
 // Stream is like [Parse] for a format that [Format.Streams]. It reads as it goes, and needs some MiB
 // of memory for a file of any size.
-func Stream(m *meter.Meter, name string, f Format, r io.Reader, yield func(Document) error) error {
-	src, err := newSource(m, r)
+func Stream(m *meter.Meter, file File, r io.Reader, yield func(Document) error) error {
+	src, err := newSource(m, r, file.Charset)
 	if err != nil {
 		return err
 	}
 	j := &job{m: m}
-	switch f {
-	case FormatCSV:
-		return j.csv(src, ending(name) == "tsv", yield)
-	case FormatJSONL:
-		return j.jsonl(src, yield)
+	take := func(d Document) error {
+		d.Warnings = append(d.Warnings, src.warnings()...)
+		return yield(d)
 	}
-	return fmt.Errorf("format %.40q is not read as a stream (want csv or jsonl)", f)
+	switch file.Format {
+	case FormatCSV:
+		return j.csv(src, ending(file.Name) == "tsv", take)
+	case FormatJSONL:
+		return j.jsonl(src, take)
+	}
+	return fmt.Errorf("format %.40q is not read as a stream (want csv or jsonl)", file.Format)
 }
 
 func (j *job) parse(f Format, data []byte) (d Document, err error) {
@@ -59,9 +87,25 @@ func (j *job) parse(f Format, data []byte) (d Document, err error) {
 	case FormatPDF:
 		return j.pdf(data)
 	case FormatDOCX:
-		return j.docx(data)
+		return office.DOCX(j.work(), data)
+	case FormatPPTX:
+		return office.PPTX(j.work(), data)
+	case FormatODT:
+		return office.ODT(j.work(), data)
+	case FormatRTF:
+		return office.RTF(j.work(), data)
+	case FormatEPUB:
+		return j.epub(data)
+	case FormatMail:
+		return j.mail(data)
+	case FormatNotebook:
+		return j.notebook(data)
 	}
-	text, err := j.decodeText(data)
+	declared := []string{j.charset}
+	if f == FormatHTML {
+		declared = append(declared, charset.Declared(data))
+	}
+	text, err := j.decodeText(data, declared...)
 	if err != nil {
 		return d, err
 	}
@@ -77,6 +121,12 @@ func (j *job) parse(f Format, data []byte) (d Document, err error) {
 		return j.code(text)
 	case FormatText:
 		return j.text(text)
+	case FormatRST:
+		return markup.RST(j.work(), text)
+	case FormatAsciiDoc:
+		return markup.AsciiDoc(j.work(), text)
+	case FormatLaTeX:
+		return markup.LaTeX(j.work(), text)
 	}
-	return d, fmt.Errorf("format %.40q is not supported (want text, markdown, html, pdf, docx, csv, jsonl or code)", f)
+	return d, f.Check()
 }

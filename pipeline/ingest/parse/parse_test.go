@@ -17,7 +17,7 @@ import (
 func read(t *testing.T, name string, data []byte, l Limits) ([]Document, error) {
 	t.Helper()
 	var docs []Document
-	err := Parse(account(t, name, data, l), name, "", data, l, func(d Document) error { docs = append(docs, d); return nil })
+	err := Parse(account(t, name, data, l), File{Name: name}, data, l, func(d Document) error { docs = append(docs, d); return nil })
 	return docs, err
 }
 
@@ -178,7 +178,7 @@ func FuzzParse(f *testing.F) {
 		m := account(t, name, data, Limits{})
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		err := Parse(m, name, "", data, Limits{}, func(d Document) error {
+		err := Parse(m, File{Name: name}, data, Limits{}, func(d Document) error {
 			for _, b := range d.Blocks {
 				if strings.TrimSpace(b.Text) == "" || b.Lines.From > b.Lines.To {
 					t.Errorf("block %+v", b)
@@ -213,7 +213,7 @@ func FuzzStream(f *testing.F) {
 		}
 		read := func(r io.Reader) string {
 			var b strings.Builder
-			err := Stream(StreamMeter(t.Context()), name, format, r, func(d Document) error {
+			err := Stream(StreamMeter(t.Context()), File{Name: name, Format: format}, r, func(d Document) error {
 				if d.Record != "" && !isName(d.Record) {
 					t.Errorf("record %q", d.Record)
 				}

@@ -37,7 +37,7 @@ func TestUnreadPages(t *testing.T) {
 	} {
 		var d Document
 		data := []byte(pdfOf(c.pages...))
-		err := Parse(Limits{}.Meter(t.Context(), len(data)), "a.pdf", "", data, Limits{}, func(got Document) error { d = got; return nil })
+		err := Parse(Limits{}.Meter(t.Context(), len(data)), File{Name: "a.pdf"}, data, Limits{}, func(got Document) error { d = got; return nil })
 		if err != nil || len(d.Blocks) != c.blocks || !strings.HasPrefix(strings.Join(d.Warnings, "|"), c.warning) || (c.warning == "") != (len(d.Warnings) == 0) {
 			t.Errorf("%q: %+v, error %v", c.pages, d, err)
 		}
@@ -48,7 +48,7 @@ func TestUnreadPages(t *testing.T) {
 		}
 	}
 	data := []byte(pdfOf(bad, bad))
-	err := Parse(Limits{}.Meter(t.Context(), len(data)), "a.pdf", "", data, Limits{}, func(Document) error { return nil })
+	err := Parse(Limits{}.Meter(t.Context(), len(data)), File{Name: "a.pdf"}, data, Limits{}, func(Document) error { return nil })
 	if !errors.Is(err, ErrUnreadable) || !strings.Contains(err.Error(), "pages 1 to 2: 100 %") {
 		t.Errorf("error %v", err)
 	}

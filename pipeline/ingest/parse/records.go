@@ -125,7 +125,7 @@ func members(r *jsontext.Decoder, object string, d *Document) (body string, err 
 		case v.Kind() == '"' && (name == "text" || name == "content" || name == "body") && len(s) > len(body):
 			body = s
 		default:
-			d.value(name, scalar(v))
+			d.Value(name, scalar(v))
 		}
 	}
 	if _, err := r.ReadToken(); err != nil {

@@ -2,52 +2,41 @@ package parse
 
 import (
 	"bytes"
-	"encoding/binary"
-	"fmt"
 	"strings"
-	"unicode/utf16"
 	"unicode/utf8"
 
-	"golang.org/x/text/encoding/charmap"
-
+	"github.com/anchor-host/anchor-host/pipeline/ingest/parse/charset"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 )
 
-// decodeText returns a text as UTF-8 with \n as the end of lines. Text that is neither UTF-8 nor
-// UTF-16 with a mark is taken as Windows-1252, which Latin-1 is a part of.
-func (j *job) decodeText(data []byte) (text string, err error) {
-	copies := len(data) // at the same time
-	switch {
-	case bytes.HasPrefix(data, []byte{0xFF, 0xFE}), bytes.HasPrefix(data, []byte{0xFE, 0xFF}):
-		copies *= 5
-	case !utf8.Valid(data):
-		copies *= 7
-	case bytes.IndexByte(data, '\r') >= 0:
-		copies *= 3
+// guessWork is what a guess of a charset costs besides the bytes.
+const guessWork = 4 << 20
+
+// decodeText returns a text as UTF-8 with \n as the end of lines. The first declared charset counts
+// that is one; empty ones are none.
+func (j *job) decodeText(data []byte, declared ...string) (text string, err error) {
+	copies := 2 * len(data) // at the same time
+	if !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 || bytes.IndexByte(data, '\x1b') >= 0 {
+		copies *= 4
+		j.m.Work(guessWork)
+	} else if bytes.IndexByte(data, '\r') >= 0 {
+		copies *= 2
 	}
 	if !j.m.Take(copies) || !j.m.Work(2*len(data)) {
 		return "", j.m.Err()
 	}
 	defer func() { j.m.Give(copies - len(text)) }()
-	switch {
-	case bytes.HasPrefix(data, []byte{0xEF, 0xBB, 0xBF}):
-		text = string(data[3:])
-	case bytes.HasPrefix(data, []byte{0xFF, 0xFE}):
-		text = decodeUTF16(data[2:], binary.LittleEndian)
-	case bytes.HasPrefix(data, []byte{0xFE, 0xFF}):
-		text = decodeUTF16(data[2:], binary.BigEndian)
-	default:
-		text = string(data)
-	}
-	if isBinary(text) {
+	if isBinary(data[:min(len(data), charset.Looked)]) && bytes.IndexByte(data, 0) < 0 {
 		return "", ErrBinary
 	}
-	if !utf8.ValidString(text) {
-		decoded, err := charmap.Windows1252.NewDecoder().String(text)
-		if err != nil {
-			return "", fmt.Errorf("%w: %w", ErrBinary, err)
-		}
-		text = decoded
+	c := charset.Of(data, declared...)
+	text = string(c.Decode(data[c.Mark:]))
+	if isBinary([]byte(text[:min(len(text), 64<<10)])) || strings.IndexByte(text, 0) >= 0 {
+		return "", ErrBinary
+	}
+	text = strings.ReplaceAll(text, "\u00ad", "") // soft hyphens are no letters
+	if doubt := c.Doubt(); doubt != "" {
+		j.warnings = append(j.warnings, doubt)
 	}
 	if strings.IndexByte(text, '\r') >= 0 {
 		text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
@@ -55,23 +44,14 @@ func (j *job) decodeText(data []byte) (text string, err error) {
 	return text, nil
 }
 
-func decodeUTF16(data []byte, order binary.ByteOrder) string {
-	units := make([]uint16, len(data)/2)
-	for i := range units {
-		units[i] = order.Uint16(data[2*i:])
-	}
-	return string(utf16.Decode(units))
-}
-
-// isBinary judges the first 64 KiB, and looks for zero bytes in all.
-func isBinary(text string) bool {
-	if strings.IndexByte(text, 0) >= 0 {
-		return true
-	}
-	head := text[:min(len(text), 64<<10)]
+// isBinary judges the beginning of a file.
+func isBinary(head []byte) bool {
 	control := 0
-	for i := range len(head) {
-		if c := head[i]; c < 0x20 && c != '\n' && c != '\r' && c != '\t' && c != '\f' && c != 0x1b {
+	for _, c := range head {
+		if c == 0 {
+			return true
+		}
+		if c < 0x20 && c != '\n' && c != '\r' && c != '\t' && c != '\f' && c != 0x1b {
 			control++
 		}
 	}

@@ -3,6 +3,7 @@ package sourcescmd
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"runtime/debug"
@@ -29,7 +30,7 @@ type ingestFlags struct {
 	size, overlap, parent          int
 	include, exclude               []string
 	maxFile                        int
-	keep, watch                    bool
+	keep, removeMissing, watch     bool
 	interval                       time.Duration
 }
 
@@ -39,15 +40,16 @@ func Ingest(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ingest [flags] PATH|URL|-…",
 		Short: "Read files, folders and pages into a collection",
-		Long: `Read text, Markdown, HTML, PDF, DOCX, CSV, JSON Lines and source code into a collection
-of the store. "-" is stdin, as one file. If an embedder is named, the documents also get
-vectors, by which a question finds what it means in other words.
+		Long: `Read text, Markdown, reStructuredText, AsciiDoc, LaTeX, HTML, PDF, DOCX, PPTX, XLSX, ODT,
+RTF, EPUB, mails, notebooks, CSV, JSON Lines and source code into a collection of the store.
+"-" is stdin, as one file. If an embedder is named, the documents also get vectors, by
+which a question finds what it means in other words.
 
 The collection is kept as the files are: the next run reads only what has changed, and
-deletes what no longer exists. --watch does not end, and repeats the run whenever a file
-changes. In folders, hidden files, links, pictures, archives and programs are left out.
-Every other file that cannot be read gets a line on stderr, and the exit code is then 1.
-docs/operate.md says how documents are cut.`,
+deletes what no longer exists. If that is more than half, or a folder is empty, it deletes
+nothing without --remove-missing. In folders, hidden files, links, pictures, archives and
+programs are left out. Every other file that cannot be read gets a line on stderr, and the
+exit code is then 1. docs/operate.md says how documents are cut.`,
 		Example: `  anchor-host ingest docs --collection docs
   anchor-host ingest src --collection code --include '*.go' --exclude '*_test.go'
   anchor-host ingest https://go.dev/doc/effective_go --collection go
@@ -67,6 +69,9 @@ docs/operate.md says how documents are cut.`,
 			return none, f.repeat(a, cmd, s.App, sources)
 		}
 		report, err := f.run(a, cmd, s.App, sources)
+		if errors.Is(err, ingest.ErrMissing) { // all else is done
+			return none, errors.Join(a.Print(s.Format, reportListing(report)), err)
+		}
 		if err != nil {
 			for _, l := range report.Services {
 				a.Say("asked %s %s: %s", l.Service, cli.OneCell(l.Name), cli.Usage(l))
@@ -96,7 +101,7 @@ func (f *ingestFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.collection, "collection", "", "collection to read into (required)")
 	flags.StringVar(&f.urls, "urls", "", "file with one address a line (- is stdin)")
 	flags.StringVar(&f.name, "name", "stdin.txt", "name of what comes on stdin; its ending selects the format")
-	flags.StringVar(&f.format, "format", "", "format of all files: text, markdown, html, pdf, docx, csv, jsonl, code (default: by name and content)")
+	flags.StringVar(&f.format, "format", "", "format of all files: "+formats()+" (default: by name and content)")
 	cli.SettingFlag(cmd, "format", "") // in configurations it is that of the output
 	flags.StringVar(&f.chunker, "chunker", string(chunk.Auto), "how documents are cut: auto, tokens, recursive, sentences, headings, code, parent-child, semantic")
 	embedderFlag(cmd, &f.embedder)
@@ -105,11 +110,21 @@ func (f *ingestFlags) add(cmd *cobra.Command) {
 	flags.IntVar(&f.parent, "parent-size", 0, "most tokens in a parent of parent-child (default four times the chunk size)")
 	flags.StringArrayVar(&f.include, "include", nil, "in folders, read only files with names like this, such as *.md; repeatable")
 	flags.StringArrayVar(&f.exclude, "exclude", nil, "in folders, leave out names like this; repeatable")
-	flags.IntVar(&f.maxFile, "max-file", ingest.DefaultMaxFile>>20, "largest file in MiB, 1 to 64; PDF and DOCX may have four times as much, CSV and JSON Lines any size")
+	flags.IntVar(&f.maxFile, "max-file", ingest.DefaultMaxFile>>20, "largest file in MiB, 1 to 64; formats with pictures in them, such as PDF and DOCX, may have four times as much, CSV and JSON Lines any size")
 	flags.BoolVar(&f.keep, "keep", false, "keep documents of deleted files")
+	flags.BoolVar(&f.removeMissing, "remove-missing", false, "delete documents of missing files, also of more than half or of an empty folder")
 	flags.BoolVar(&f.watch, "watch", false, "repeat when files change, until interrupted")
 	flags.DurationVar(&f.interval, "interval", 2*time.Second, "how often --watch looks for changes; less often in large folders")
 	_ = cmd.MarkFlagRequired("collection") // fails only for an unknown flag
+}
+
+// formats lists the formats of files.
+func formats() string {
+	var names []string
+	for _, f := range parse.Formats {
+		names = append(names, string(f))
+	}
+	return strings.Join(names, ", ")
 }
 
 // maxURLs bounds a list of addresses.
@@ -178,8 +193,8 @@ func (f *ingestFlags) options(a *cli.App, e retrieve.Embedder, p *progress, said
 	return ingest.Options{
 		Collection: named(f.collection), Embedder: e, Format: parse.Format(f.format),
 		Chunk:   chunk.Options{By: chunk.By(f.chunker), Size: f.size, Overlap: f.overlap, Parent: f.parent},
-		MaxFile: int64(f.maxFile) << 20, Include: f.include, Exclude: f.exclude, Keep: f.keep,
-		Progress: p.step, Failed: sayOnce(a, p, said),
+		MaxFile: int64(f.maxFile) << 20, Include: f.include, Exclude: f.exclude, Keep: f.keep, RemoveMissing: f.removeMissing,
+		Progress: p.step, Failed: sayOnce(a, p, said), Warned: func(w ingest.Warning) { p.stop(); a.Say("warning: %s: %s", cli.OneCell(w.Path), w.Text) },
 	}
 }
 
@@ -202,7 +217,7 @@ func reportListing(r ingest.Report) cli.Listing {
 	}
 	rows := [][]string{
 		row("files", r.Files), row("unchanged", r.Unchanged), row("added", r.Added), row("changed", r.Changed), row("failed", r.Failed),
-		row("skipped", r.Skipped), row("removed", r.Removed), row("chunks", r.Chunks), row("read", size(r.Bytes)),
+		row("skipped", r.Skipped), row("removed", r.Removed), row("missing", r.Missing), row("chunks", r.Chunks), row("read", size(r.Bytes)),
 		row("time", took(r.Seconds)), row("rate", rate),
 	}
 	for _, l := range r.Services {

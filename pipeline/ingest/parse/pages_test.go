@@ -1,0 +1,49 @@
+package parse
+
+import "testing"
+
+// TestPages holds what becomes of the parts of a page.
+func TestPages(t *testing.T) {
+	for name, c := range map[string]struct{ text, want string }{
+		"rowspan and colspan": {
+			"<table><tr><th>Stage<th>Who<th colspan=2>When</tr><tr><td rowspan=2>Test<td>Ann<td>1<td>2<tr><td>Bob<td>3<td>4</table>",
+			"table 1-1 \"Stage | Who | When\\nTest | Ann | 1 | 2\\nTest | Bob | 3 | 4\"\n",
+		},
+		"rowspan at the end": {"<table><tr><td>a<td rowspan=3>x<tr><td>b<tr><td>c</table>", "table 1-1 \"a | x\\nb | x\\nc | x\"\n"},
+		"nested table": {
+			"<table><tr><td>Out<td><table><tr><td>a<td>b</tr><tr><td>c<td>d</tr></table></td></tr><tr><td>next</table>",
+			"table 1-1 \"Out | a b; c d\\nnext\"\n",
+		},
+		"hidden": {
+			"<p>seen<p hidden>no<p>seen too<div style='color:red; display : none'>no<div>no</div></div><span aria-hidden=true>icon</span>" +
+				"<ul><li>one<li style=visibility:hidden>no<li>two</ul><template><p>no</template><div hidden>no<p>no</div>end<input hidden>.",
+			"text 1-1 \"seen\"\ntext 1-1 \"seen too\"\ntext 1-1 \"- one\\n- two\"\ntext 1-1 \"end.\"\n",
+		},
+		"permalink": {"<h2>Decoder<a class=headerlink href='#d'>¶</a></h2><p>See <a href='#x'>x</a>.", "h2 1-1 \"Decoder\"\ntext 1-1 \"See x.\"\n"},
+		"lists": {
+			"<ul><li><p>first<li><p>second</p><p>more</p></li><li></li></ul><ol start=3><li>three<li>four</ol>",
+			"text 1-1 \"- first\\n- second\"\ntext 1-1 \"more\"\ntext 1-1 \"3. three\\n4. four\"\n",
+		},
+		"navigation": {
+			"<header>Site</header><nav>menu</nav><main><header><h1>Title</h1></header><p>Text</main><div role=navigation>more</div><footer>Legal</footer>",
+			"h1 1-1 \"Title\"\ntext 1-1 \"Text\"\n",
+		},
+		"no main part": {"<header>Head</header><p>Text<footer>Foot</footer>", "text 1-1 \"Head\"\ntext 1-1 \"Text\"\ntext 1-1 \"Foot\"\n"},
+		"soft hyphens": {"<p>soft&shy;hyphen so\u00adft <img alt='A chart' src=x>", "text 1-1 \"softhyphen soft [A chart]\"\n"},
+		"charset":      {"<meta http-equiv=Content-Type content='text/html; charset=Shift_JIS'><p>\x89\xef\x8bc", "text 1-1 \"会議\"\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			docs, err := read(t, "a.html", []byte(c.text), Limits{})
+			if err != nil || len(docs) != 1 {
+				t.Fatalf("%d documents, error %v", len(docs), err)
+			}
+			if got := show(docs[0]); got != c.want {
+				t.Errorf("blocks:\n%s\nwant:\n%s", got, c.want)
+			}
+		})
+	}
+	docs, err := read(t, "a.csv", []byte("name\tcity, land\nAnn\tOslo\n"), Limits{})
+	if err != nil || len(docs) != 1 || show(docs[0]) != "rows 1-2 \"name | city, land\\nAnn | Oslo\"\n" {
+		t.Errorf("a list with tabs: %v, error %v", docs, err)
+	}
+}
