@@ -24,7 +24,7 @@ const (
 	headShare = 2
 	// cutRounds bounds how often results are cut again. This is needed because a cut text
 	// may have more tokens than the same text had as part of the whole.
-	cutRounds = 4
+	cutRounds = 6
 	// MaxKeptText is the largest text in bytes that gets a handle.
 	MaxKeptText = 2 << 20
 )
