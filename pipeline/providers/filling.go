@@ -9,6 +9,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/agent"
+	"github.com/anchor-host/anchor-host/pipeline/message"
 )
 
 const (
@@ -18,7 +19,7 @@ const (
 	// leastLine is the length of the shortest line of a digest, in characters.
 	leastLine = 16
 	// widthRounds bounds how often the lines of a digest are made longer or shorter.
-	widthRounds = 8
+	widthRounds = 14
 )
 
 // fills reports whether the budget decides what is left, and nothing else.
@@ -55,29 +56,89 @@ func (c *Compaction) fillTo(ctx context.Context, v *view, own []bool, previous i
 	if !v.total.exceeds(target) {
 		return v.all(), nil
 	}
-	if err := c.keepNewest(ctx, v, cut, own, previous, target); err != nil {
+	e, err := c.keepNewest(ctx, v, cut, own, previous, target)
+	if err != nil {
 		return nil, err
 	}
 	if c.beginWithUser {
 		v.beginWithUser(func(i int) bool { return !own[i] })
 	}
-	if v.left(previous) == 0 || v.kept.plus(size{messages: 1}).exceeds(target) {
-		return nil, nil
-	}
-	most := 0
-	if target.tokens > 0 {
-		most = max(1, target.tokens-v.kept.tokens)
-	}
-	text, err := c.digest(ctx, v, previous, most)
+	text, took, err := c.digest(ctx, v, previous, target)
 	if err != nil || text == "" {
 		return nil, err
+	}
+	filled, err := e.fillGaps(ctx, cut, c.cfg.Counter, target.minus(size{took, min(1, target.messages)}))
+	if err != nil {
+		return nil, err
+	}
+	if filled {
+		if text, _, err = c.digest(ctx, v, previous, target); err != nil || text == "" {
+			return v.all(), err // the gaps were all that was left out
+		}
 	}
 	agent.NoteDroppedLines(ctx, v.newlyGone(summaryMessage(text), previous))
 	return v.pieces(text), nil
 }
 
+// fillGaps keeps the newest of the other units that fit, or that fit when their results are cut,
+// with the messages of the user that they belong to: a digest of images or of sealed reasoning is
+// short, and leaves room. A message of the user that is too large stays away from its answers.
+func (e *edges) fillGaps(ctx context.Context, cut *cutter, c *agent.Counter, room size) (filled bool, err error) {
+	first := len(e.order)
+	for _, alone := range []bool{false, true} {
+		for k := len(e.order) - 1; k >= 0 && err == nil; k-- {
+			unit, asker := e.order[k], e.asker(k)
+			if e.v.keeps[unit] || e.v.ends(unit) || !alone && asker < 0 && e.asks[k] != k || alone && k < first {
+				continue
+			}
+			with := e.v.kept
+			if !alone && asker >= 0 && !e.v.keeps[e.order[asker]] {
+				if with = with.plus(e.v.sizes[e.order[asker]]); e.v.ends(e.order[asker]) {
+					continue
+				}
+			}
+			fits := !with.plus(e.v.sizes[unit]).exceeds(room)
+			if left := room.minus(with); !fits && room.tokens > 0 && left.tokens >= widenLeast && e.v.holdsResults(unit) &&
+				!(size{messages: e.v.sizes[unit].messages}).exceeds(size{messages: left.messages}) {
+				fits, err = e.v.tryCut(ctx, cut, c, unit, left.tokens)
+			}
+			if !fits {
+				continue
+			}
+			e.v.keep(unit)
+			if !alone && asker >= 0 {
+				e.v.keep(e.order[asker])
+			}
+			filled = true
+		}
+		first = e.firstOfUser()
+	}
+	return filled, err
+}
+
+// firstOfUser returns the place of the first message of the user that stays. What stays after it
+// does not begin the list. The form of Gemini wants a call next to the words of the user.
+func (e *edges) firstOfUser() int {
+	for k, unit := range e.order {
+		if e.v.keeps[unit] && e.asks[k] == k && e.v.msgs[unit].Form() != message.FormGemini {
+			return k
+		}
+	}
+	return len(e.order)
+}
+
+// ends reports whether a unit has a message of the system after which only the assistant may speak.
+func (v *view) ends(unit int) bool {
+	for i := range v.of(unit) {
+		if v.msgs[i].Follows() {
+			return true
+		}
+	}
+	return false
+}
+
 // keepNewest keeps what must stay and the newest messages, and leaves room for a digest.
-func (c *Compaction) keepNewest(ctx context.Context, v *view, cut *cutter, own []bool, previous int, target size) error {
+func (c *Compaction) keepNewest(ctx context.Context, v *view, cut *cutter, own []bool, previous int, target size) (*edges, error) {
 	for i := range own {
 		if !own[i] {
 			v.keep(v.units[i])
@@ -93,34 +154,46 @@ func (c *Compaction) keepNewest(ctx context.Context, v *view, cut *cutter, own [
 	}
 	room := target.minus(size{min(target.tokens/digestShare, digestMost), min(1, target.messages)})
 	if err := v.cutToFit(ctx, cut, c.cfg.Counter, must, room); err != nil {
-		return err
+		return nil, err
 	}
 	e := newEdges(v, must, previous)
 	edge, err := e.widen(ctx, cut, c.cfg.Counter, e.find(room), room)
 	e.keepFrom(edge)
-	return err
+	return e, err
 }
 
-// digest returns the text of a digest of the messages that are not kept, as long as the tokens
-// allow: first as many of the newest lines as fit, then longer lines. 0 is no bound. It returns
-// nothing if not even a short line fits.
-func (c *Compaction) digest(ctx context.Context, v *view, previous, most int) (string, error) {
+// digest returns the text of a digest of the messages that are not kept, with the tokens of its
+// message. It returns nothing if all messages are kept, or if not even a short line fits.
+func (c *Compaction) digest(ctx context.Context, v *view, previous int, target size) (string, int, error) {
+	if v.left(previous) == 0 || v.kept.plus(size{messages: 1}).exceeds(target) {
+		return "", 0, nil
+	}
+	most := 0
+	if target.tokens > 0 {
+		most = max(1, target.tokens-v.kept.tokens)
+	}
 	d, err := c.digestLines(ctx, v, previous, most)
 	if err != nil || most == 0 {
-		return d.write(0, DefaultDigestLine), err
+		return d.write(0, DefaultDigestLine), 0, err
 	}
+	text := d.longest()
+	return text, d.took, d.err
+}
+
+// longest returns as many of the newest lines as fit, and then makes them longer.
+func (d *digestLines) longest() string {
 	last := len(d.lines) - 1
 	first := sort.Search(last, func(i int) bool { return d.fits(i, DefaultDigestLine) })
 	width := DefaultDigestLine
 	if !d.fits(first, width) {
 		width = leastLine + sort.Search(width-leastLine, func(n int) bool { return !d.fits(first, leastLine+n) }) - 1
 		if width < leastLine {
-			return "", d.err
+			return ""
 		}
-		return d.write(first, width), d.err
+		return d.write(first, width)
 	}
 	width = d.widest(first, width)
-	if first > d.old && d.took < most-most/closeShare { // the oldest line gets what is left
+	if first > d.old && d.took < d.most-d.most/closeShare { // the oldest line gets what is left
 		n := sort.Search(DefaultDigestLine-leastLine, func(n int) bool {
 			d.oldest = leastLine + n
 			return !d.fits(first-1, width)
@@ -131,7 +204,7 @@ func (c *Compaction) digest(ctx context.Context, v *view, previous, most int) (s
 			d.oldest = 0
 		}
 	}
-	return d.write(first, width), d.err
+	return d.write(first, width)
 }
 
 // digestLines are the lines of a digest before they are shortened.
@@ -221,7 +294,10 @@ func (d *digestLines) widest(first, width int) int {
 		if high <= low || d.took >= d.most-d.most/closeShare || d.err != nil {
 			break
 		}
-		next := min(high, max(low+1, low*d.most/max(1, d.took)))
+		next := max(low+1, low*d.most/max(1, d.took))
+		if next >= high {
+			next = low + (high-low+1)/2
+		}
 		if d.fits(first, next) {
 			low = next
 		} else {

@@ -28,17 +28,39 @@ func (v *view) holdsResults(unit int) bool {
 // limit tokens. It reports whether the unit does then. It cuts no result to less than
 // leastResult tokens, and to these if no earlier round has found a length that fits.
 func (v *view) cutUnit(ctx context.Context, cut *cutter, c *agent.Counter, unit, limit int) (bool, error) {
+	out, err := v.shortest(ctx, cut, c, unit, limit)
+	if err == nil && out != nil {
+		v.replace(unit, out)
+	}
+	return out != nil && out.took <= limit, err
+}
+
+// tryCut is cutUnit for a unit that stays as it is if it cannot be cut so far.
+func (v *view) tryCut(ctx context.Context, cut *cutter, c *agent.Counter, unit, limit int) (bool, error) {
+	if bare, err := v.bareUnit(ctx, c, unit); err != nil || bare+leastResult > limit {
+		return false, err
+	}
+	out, err := v.shortest(ctx, cut, c, unit, limit)
+	if err != nil || out == nil || out.took > limit {
+		return false, err
+	}
+	v.replace(unit, out)
+	return true, nil
+}
+
+// shortest returns the messages of a unit with results that are cut, or nil if it has none.
+func (v *view) shortest(ctx context.Context, cut *cutter, c *agent.Counter, unit, limit int) (*cutMessages, error) {
 	texts := v.resultTexts(unit)
 	if len(texts) == 0 {
-		return false, nil
+		return nil, nil
 	}
 	counts, err := c.Tokenizer().Count(ctx, texts...)
 	if err != nil {
-		return false, fmt.Errorf("cut results: %w", err)
+		return nil, fmt.Errorf("cut results: %w", err)
 	}
 	bare, err := v.bareUnit(ctx, c, unit)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	target := limit - bare
 	var best *cutMessages
@@ -49,11 +71,10 @@ func (v *view) cutUnit(ctx context.Context, cut *cutter, c *agent.Counter, unit,
 		}
 		out, err := v.withResults(ctx, cut, c, unit, counts, max(longest, leastResult))
 		if err != nil {
-			return false, err
+			return nil, err
 		}
 		if out.took > limit && longest < leastResult {
-			v.replace(unit, out)
-			return false, nil
+			return out, nil
 		}
 		if out.took <= limit && (best == nil || out.took > best.took) {
 			best = out
@@ -63,10 +84,7 @@ func (v *view) cutUnit(ctx context.Context, cut *cutter, c *agent.Counter, unit,
 		}
 		target += limit - out.took
 	}
-	if best != nil {
-		v.replace(unit, best)
-	}
-	return best != nil, nil
+	return best, nil
 }
 
 // closeShare is the part of a limit that a cut unit may leave unused, if a longer one can be had.

@@ -99,7 +99,7 @@ func (e *edges) widen(ctx context.Context, cut *cutter, c *agent.Counter, edge i
 	if limit < widenLeast || (size{messages: others.messages + e.v.sizes[unit].messages}).exceeds(size{messages: room.messages}) || !e.v.holdsResults(unit) {
 		return edge, nil
 	}
-	fits, err := e.v.cutUnit(ctx, cut, c, unit, limit)
+	fits, err := e.v.tryCut(ctx, cut, c, unit, limit)
 	if fits {
 		edge--
 	}
