@@ -62,7 +62,7 @@ func builtinFormatter(c *config.Config, name string) pipeline.Formatter {
 		if b, err := BudgetOf(c); err == nil { // setWindow has returned the error
 			params.MaxOutputTokens, _ = answerTokens(c, b)
 		}
-		f = format.Anthropic{Caching: options.Caching, Model: options.Model, Params: params}
+		f = format.Anthropic{Caching: options.Caching, Model: options.Model, Cite: options.Cite == config.CiteNative, Params: params}
 		if options.Caching && options.Marks() == format.BreakpointsAuto {
 			f.Breakpoints = format.BreakpointsAuto
 		}

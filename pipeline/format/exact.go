@@ -19,8 +19,12 @@ import (
 // such a formatter. For all others, such as one that escapes texts, it formats the window
 // for each item that it tries: this is slower, and as correct.
 func WritesWhole(formatter any) bool {
-	switch formatter.(type) {
-	case Generic, *Generic, OpenAI, *OpenAI, Anthropic, *Anthropic, Responses, *Responses, Gemini, *Gemini:
+	switch f := formatter.(type) {
+	case Anthropic:
+		return !f.Cite
+	case *Anthropic:
+		return !f.Cite
+	case Generic, *Generic, OpenAI, *OpenAI, Responses, *Responses, Gemini, *Gemini:
 		return true
 	}
 	return false
@@ -124,13 +128,18 @@ func (out *AnthropicOutput) texts(message func(core.Role), text func(string), me
 	}
 }
 
-// blockTexts counts blocks that are whole by their texts, and the JSON of the others as one text.
+// blockTexts counts blocks that are whole and search results by their texts, and the JSON of the others as one text.
 func blockTexts(blocks []any, text func(string), media func(*message.Part)) {
 	others := make([]any, 0, len(blocks))
 	for _, b := range blocks {
-		if w, ok := b.(Whole); ok {
-			w.texts(text, media)
-		} else {
+		switch b := b.(type) {
+		case Whole:
+			b.texts(text, media)
+		case SearchResultBlock:
+			text(b.Source)
+			text(b.Title)
+			text(b.Content[0].Text)
+		default:
 			others = append(others, b)
 		}
 	}

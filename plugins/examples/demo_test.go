@@ -16,11 +16,11 @@ import (
 // demoQuestions are questions about Go's library, each with the symbols that answer it. The synonyms of the demo were
 // chosen for them and for those that "make demo" prints.
 var demoQuestions = map[string]string{
-	"How do I format a time as text?":                          "time.Time.Format time.Layout",
-	"How do I compute the SHA-256 checksum of some data?":      "crypto/sha256.Sum256 crypto/sha256.New",
-	"How do I parse a URL?":                                    "net/url.Parse net/url.URL",
-	"How do I encode bytes as base64?":                         "encoding/base64.Encoding.EncodeToString encoding/base64.NewEncoder encoding/base64.StdEncoding",
-	"How do I copy everything from a reader to a writer?":      "io.Copy io.CopyBuffer",
+	"How do I format a time as text?":                     "time.Time.Format time.Layout",
+	"How do I compute the SHA-256 checksum of some data?": "crypto/sha256.Sum256 crypto/sha256.New",
+	"How do I parse a URL?":                               "net/url.Parse net/url.URL",
+	"How do I encode bytes as base64?":                    "encoding/base64.Encoding.EncodeToString encoding/base64.NewEncoder encoding/base64.StdEncoding",
+	"How do I copy everything from a reader to a writer?": "io.Copy io.CopyBuffer",
 }
 
 // otherQuestions are questions for which nothing was chosen. Choose nothing for them: they show what the demo does with
