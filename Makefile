@@ -2,7 +2,7 @@
 # Needed: Go and make. Other tools are installed into build/tools, or named.
 
 GO      ?= go
-Q       ?= How do I parse command-line flags?
+Q       ?= How do I decode JSON into a struct?
 FUZZ    ?= 10s
 BENCH   ?= .
 SOAK    ?= 10m
@@ -93,7 +93,7 @@ build/demo/anchor.yaml: testdata/demo/anchor.yaml Makefile
 .PHONY: demo
 demo: build/anchor-host plugins build/demo/anchor.yaml ## answer Q="…" about the Go standard library with a 4,000-token window
 	@build/anchor-host build --config build/demo/anchor.yaml --explain -o json "$$Q" > build/demo/result.json
-	@$(GO) run ./testdata/demo/show build/demo/result.json build/demo/window.txt
+	@$(GO) run ./testdata/demo/show build/demo/result.json build/demo/window.txt testdata/demo/questions.tsv
 
 .PHONY: demo-hybrid
 demo-hybrid: build/anchor-host ## answer Q="…" about the Go standard library by words and meaning; fetches a table of vectors (19 MB, needs pip)

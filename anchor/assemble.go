@@ -255,18 +255,19 @@ func (r *agentRun) note(ctx context.Context, result *agent.Assembly, cuts map[st
 // none, or if the form is not known.
 func (r *agentRun) refusal() string {
 	list := r.list()
-	if r.unchecked || r.form == message.FormAny && !slices.ContainsFunc(list, func(m pipeline.Message) bool { return m.Form() != message.FormAny }) {
-		return ""
+	of, err := "the API", message.HalfCharacter(list)
+	ofNone := r.form == message.FormAny && !slices.ContainsFunc(list, func(m pipeline.Message) bool { return m.Form() != message.FormAny })
+	if err == nil && !r.unchecked && !ofNone {
+		form := formOr(r.form, message.FormOf(list))
+		of, err = fmt.Sprintf("the API (%s)", form), message.Check(list, form)
 	}
-	form := formOr(r.form, message.FormOf(list))
-	err := message.Check(list, form)
 	if err == nil {
 		return ""
 	}
 	if r.inPlace != nil {
 		err = r.inPlace(err)
 	}
-	return fmt.Sprintf("the API (%s) refuses the given messages: %v", form, err)
+	return fmt.Sprintf("%s refuses the given messages: %v", of, err)
 }
 
 // prepare loads or copies the state for the assembly.

@@ -124,7 +124,7 @@ type FitOptions struct {
 	MinTokens int
 }
 
-// FormatOptions are the format_options of anchor.yaml. All but MaxOutput and
+// FormatOptions are the format_options of anchor.yaml. All but Cite, MaxOutput and
 // ContextTokens are for "anthropic".
 type FormatOptions struct {
 	// Caching marks the stable parts for prompt caching.
@@ -135,6 +135,9 @@ type FormatOptions struct {
 	// Model selects the minimum length of a cacheable prefix for "auto". Empty: the model of the
 	// window.
 	Model string
+	// Cite is "text" or "native" to say for each found item where it is from, see format_options.cite
+	// of anchor.yaml. Empty: "none".
+	Cite string
 	// MaxOutput is the largest number of tokens of the answer. 0: 4096 with "anthropic" if the
 	// model is known; otherwise the body states none.
 	MaxOutput int

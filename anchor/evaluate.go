@@ -10,15 +10,19 @@ import (
 	"github.com/anchor-host/anchor-host/anchor/eval"
 	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 )
 
 // EvaluateOptions name a collection in the format of BEIR and say how it is evaluated. A field
 // with its zero value has the default of "anchor-host eval". The help of that command describes
 // the files.
 type EvaluateOptions struct {
-	// Corpus and Queries are JSON Lines, and Qrels are tab-separated. All three are required. If
-	// a reader has a method Name, as a file has, errors show the name.
+	// Corpus and Queries are JSON Lines, and Qrels are tab-separated. All three are required, or
+	// Questions. If a reader has a method Name, as a file has, errors show the name.
 	Corpus, Queries, Qrels io.Reader
+	// Questions is a file of "anchor-host eval init" in the place of the three: JSON Lines of
+	// [eval.Question]. The documents of the collections that they name are the corpus.
+	Questions io.Reader
 	// CorpusItems gives every build the whole corpus as items, up to 10,000 documents.
 	// Build.Items must then be nil.
 	CorpusItems bool
@@ -73,7 +77,7 @@ func (a *App) Evaluate(ctx context.Context, o EvaluateOptions) (*eval.Report, er
 	if err != nil {
 		return nil, err
 	}
-	set, err := o.read()
+	set, err := o.read(ctx, a)
 	if err != nil {
 		return nil, wrong(err)
 	}
@@ -117,8 +121,39 @@ func (a *App) evaluate(ctx context.Context, o *EvaluateOptions, set *eval.Set, o
 	return run, name, err
 }
 
+// readQuestions reads the questions, and the ids of the documents of their collections.
+func (o *EvaluateOptions) readQuestions(ctx context.Context, a *App) (*eval.Set, error) {
+	if o.Corpus != nil || o.Queries != nil || o.Qrels != nil || o.CorpusItems {
+		return nil, excluded("questions", "corpus, queries, qrels and corpus items")
+	}
+	name := nameOf(o.Questions, "questions")
+	list, err := eval.ReadQuestions(name, o.Questions)
+	if err != nil {
+		return nil, err
+	}
+	var known []string
+	read := map[string]bool{"": true}
+	for i := range list {
+		c := list[i].Collection
+		if read[c] {
+			continue
+		}
+		read[c] = true
+		for d, err := range a.CollectionDocuments(ctx, retrieve.Collection{Name: c, Tenant: o.Build.Tenant}, retrieve.IDs{}) {
+			if err != nil {
+				return nil, fmt.Errorf("%s:%d: %w", name, list[i].Line, err)
+			}
+			known = append(known, d.ID)
+		}
+	}
+	return eval.SelectQuestions(name, list, known, eval.SelectOptions{Limit: o.Limit, AllowMissing: o.AllowMissing})
+}
+
 // read reads the collection.
-func (o *EvaluateOptions) read() (*eval.Set, error) {
+func (o *EvaluateOptions) read(ctx context.Context, a *App) (*eval.Set, error) {
+	if o.Questions != nil {
+		return o.readQuestions(ctx, a)
+	}
 	if o.Corpus == nil || o.Queries == nil || o.Qrels == nil {
 		return nil, fmt.Errorf("%w: an evaluation needs corpus, queries and qrels", ErrInvalid)
 	}

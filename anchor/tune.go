@@ -28,7 +28,7 @@ func (a *App) Tune(ctx context.Context, o EvaluateOptions) (*eval.Tuning, error)
 	if o.Metrics != nil {
 		metric = options.Metrics[0]
 	}
-	set, err := o.read()
+	set, err := o.read(ctx, a)
 	if err != nil {
 		return nil, wrong(err)
 	}

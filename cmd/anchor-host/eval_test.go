@@ -113,7 +113,7 @@ func TestEvalErrors(t *testing.T) {
 		code   int
 		stderr string
 	}{
-		{"no files", []string{"eval"}, codeUsage, `anchor-host: required flag(s) "corpus", "qrels", "queries" not set (see: anchor-host eval --help)`},
+		{"no files", []string{"eval"}, codeUsage, `anchor-host: at least one of the flags in the group [questions corpus] is required (see: anchor-host eval --help)`},
 		{"unknown metric", evalArgs("--metric", "bleu"), codeUsage, `anchor-host: invalid metric: "bleu" (want some of recall, `},
 		{"no depth", evalArgs("--k", "0"), codeUsage, `anchor-host: invalid metric: depths [0] (want whole numbers from 1 to 1048576) (see: anchor-host eval --help)`},
 		{"unknown output", evalArgs("-o", "xml"), codeUsage, `anchor-host: flag --output: want one of table, json, got "xml"`},
@@ -237,5 +237,50 @@ func checkSciFact(t *testing.T, flags []string, dir string) {
 	t.Logf("nDCG@10 %.4f, recall %.4f, in the window %.4f", found["ndcg@10"], found["recall"], window["recall"])
 	if r.Evaluated != 300 || found["ndcg@10"] < 0.678 || window["recall"] >= found["recall"] {
 		t.Errorf("%d queries, found %v, window %v", r.Evaluated, found, window)
+	}
+}
+
+// A user's own questions take three commands: init, an editor, eval.
+func TestEvalOfOwnQuestions(t *testing.T) {
+	dir := write(t, map[string]string{
+		"docs/roses.md":  "# Roses\n\n## Aphids\n\nSoap water drives aphids away.\n\n## Pruning\n\nCut in spring, above a bud.\n",
+		"docs/bread.md":  "# Bread\n\n## Sourdough\n\nFeed the starter each day with flour and water.\n",
+		"docs/plain.txt": "The shed is locked at night. Ask for the key.\n",
+		"anchor.yaml":    "store: {path: store.db}\nretrievers: {docs: {collection: docs}}\nsteps: [{name: docs, use: docs, top_k: 3}]\n",
+	})
+	t.Chdir(dir)
+	if code, _, stderr := run(t, "", "ingest", "docs", "--collection", "docs"); code != codeOK {
+		t.Fatal(stderr)
+	}
+	code, stdout, stderr := run(t, "", "eval", "init", "docs")
+	if code != codeOK || !strings.Contains(stdout, "What about Aphids in Roses?") || !strings.Contains(stdout, "Is it true that The shed is locked at night?") || !strings.Contains(stderr, "edit them, then anchor-host eval --questions questions.jsonl") {
+		t.Fatalf("code %d, %s, %s", code, stdout, stderr)
+	}
+	code, stdout, stderr = run(t, "", "eval", "--questions", "questions.jsonl", "--k", "3", "--metric", "recall")
+	if code != codeOK || !strings.Contains(stdout, "1.000") || !strings.Contains(stderr, "questions are as eval init wrote them") {
+		t.Errorf("code %d, %s, %s", code, stdout, stderr)
+	}
+	// Once edited, there is no warning.
+	edited := `{"question": "What helps against lice on flowers, soap?", "documents": ["docs/roses.md"], "collection": "docs"}` + "\n"
+	if err := os.WriteFile("questions.jsonl", []byte(edited), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, stderr = run(t, "", "eval", "--questions", "questions.jsonl"); code != codeOK || strings.Contains(stderr, "warning") {
+		t.Errorf("code %d, %s", code, stderr)
+	}
+	for want, args := range map[string][]string{
+		"give --file a file that does not exist":                      {"eval", "init", "docs"},
+		"no such collection":                                          {"eval", "init", "books"},
+		"want 1 to 1000":                                              {"eval", "init", "docs", "--count", "0"},
+		"questions corpus":                                            {"eval"},
+		"if any flags in the group [questions corpus] are set":        {"eval", "--questions", "q", "--corpus", "c", "--queries", "q", "--qrels", "q"},
+		`document "docs/lilies.md" of query "1" is not in the corpus`: {"eval", "--questions", "wrong.jsonl"},
+	} {
+		if err := os.WriteFile("wrong.jsonl", []byte(strings.Replace(edited, "roses", "lilies", 1)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if code, _, stderr := run(t, "", args...); code == codeOK || !strings.Contains(stderr, want) {
+			t.Errorf("%v: code %d, %s, want %s", args, code, stderr, want)
+		}
 	}
 }

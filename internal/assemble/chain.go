@@ -62,6 +62,7 @@ func (a *Agent) For(model string) (*Agent, error) {
 	c := *a.config
 	c.Model = model
 	out := &Agent{config: &c, providers: a.providers, host: a.host, counts: counts}
+	out.providers.Memory = new(providers.Memory) // sizes of another tokenizer
 	if out.providers.Counter, err = agent.NewCounter(agent.CounterConfig{Tokenizer: counts, Model: model}); err != nil {
 		return nil, err
 	}
@@ -246,7 +247,7 @@ func (b *builder) chainConfig() (cfg providers.Config, err error) {
 	cfg = providers.Config{
 		Observation: providers.ObservationConfig{Disabled: !config.On(a.Observation.Enabled)},
 		Truncation:  providers.TruncationConfig{Disabled: !config.On(a.Truncation), BeginWithUser: a.Begin == "user"},
-		Enforce:     config.On(a.Truncation), Plan: a.Plan, Timeout: time.Duration(a.Timeout),
+		Enforce:     config.On(a.Truncation), Plan: a.Plan, Timeout: time.Duration(a.Timeout), Memory: new(providers.Memory),
 		Logger: slog.New(slog.DiscardHandler), // its records are in the diagnostics, too
 	}
 	if cfg.Counter, err = agent.NewCounter(agent.CounterConfig{Tokenizer: b.out.Tokenizer, Model: b.config.Model}); err != nil {

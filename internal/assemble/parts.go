@@ -57,7 +57,7 @@ func builtinFormatter(c *config.Config, name string) pipeline.Formatter {
 	o := c.FormatOptions
 	options := format.Options{
 		Params:  format.Params{Model: c.Model, MaxOutputTokens: o.MaxOutput},
-		Caching: o.Caching, Breakpoints: o.Marks(), CacheModel: o.Model,
+		Caching: o.Caching, Breakpoints: o.Marks(), CacheModel: o.Model, Cite: o.Cite == config.CiteNative,
 	}
 	if b, err := BudgetOf(c); err == nil { // setWindow has returned the error
 		options.Demanded, _ = answerTokens(c, b)

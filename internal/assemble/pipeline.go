@@ -142,7 +142,7 @@ func (p *Pipeline) overridden(o *Overrides) (*pipeline.Pipeline, pipeline.Tokeni
 	if parts.Steps, err = chosen(parts.Steps, o, p.plugins); err != nil {
 		return nil, nil, err
 	}
-	compiled, err := pipeline.New(parts)
+	compiled, err := pipeline.New(cited(parts, c))
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", config.ErrInvalid, err)
 	}
@@ -160,7 +160,7 @@ func (g *Generation) Compile(ctx context.Context, c *config.Config) (*Pipeline, 
 		b.setTokenizer, func(context.Context) error { return setWindow(&b.out, c) }, b.load, b.setSteps, b.setPluginTokenizer, b.setFormatter,
 		b.setMemory, b.setEnricher, b.setEmbedder, b.setCallbacks,
 		func(context.Context) (err error) {
-			if compiled, err = pipeline.New(b.out); err != nil {
+			if compiled, err = pipeline.New(cited(b.out, c)); err != nil {
 				err = fmt.Errorf("%w: %w", config.ErrInvalid, err)
 			}
 			return err

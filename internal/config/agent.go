@@ -67,7 +67,7 @@ type Agent struct {
 	MaxMessages int         `key:"max_messages" min:"1" doc:"The maximum number of messages. Default: no limit."`
 	Frames      Offer       `key:"frames" doc:"Offers the frames of a run as observations (priority 5): true, false, or a map with limits."`
 	Observation Observation `key:"observation" doc:"Inserts the observations and the reflection of the state before the conversation, and stores the result in the state (priority 10): true, false, or a map that also says how they are made. The switch enabled also holds for the providers that make them."`
-	Compaction  Compaction  `key:"compaction" doc:"Replaces old messages with a summary, and stores the result in the state (priority 20)."`
+	Compaction  Compaction  `key:"compaction" doc:"When the messages exceed the budget, cuts large results, then replaces old messages with a summary, and stores the result in the state (priority 20)."`
 	Truncation  *bool       `key:"truncation" default:"true" doc:"Leaves out the oldest messages if not all fit. The state keeps them (priority 30)."`
 	Begin       string      `key:"begin" enum:"any,user" default:"any" doc:"Which role may come first in a list that was truncated or compacted. user leaves out messages before the first user message, except instructions; some APIs require this."`
 	Plan        bool        `key:"plan" default:"false" doc:"First asks each provider how many tokens it will add, and reserves room for later providers."`
@@ -184,9 +184,9 @@ func (o *Observation) JSONSchema() map[string]any {
 // which sets only its switch.
 type Compaction struct {
 	Enabled           *bool    `key:"enabled" default:"true"`
-	HighWater         int      `key:"high_water" min:"1" doc:"Compaction starts when the messages have more tokens than this. Default: three quarters of the budget."`
-	LowWater          int      `key:"low_water" min:"1" doc:"How many tokens of messages remain, without the summary. Default: half of high_water."`
-	HighWaterMessages int      `key:"high_water_messages" min:"1" doc:"Compaction also starts when there are more messages than this. Default: no limit."`
+	HighWater         int      `key:"high_water" min:"1" doc:"Compaction starts when the messages have more tokens than this. Default: the budget."`
+	LowWater          int      `key:"low_water" min:"1" doc:"How many tokens of messages remain, without the summary. Default: half of high_water. Without high_water: the budget is filled, and nine sixteenths of it if the list goes on growing; with a plugin, three eighths."`
+	HighWaterMessages int      `key:"high_water_messages" min:"1" doc:"Compaction also starts when there are more messages than this. Default: max_messages."`
 	LowWaterMessages  int      `key:"low_water_messages" min:"1" doc:"How many messages remain, without the summary. Default: half of high_water_messages."`
 	Compact           *Use     `key:"compact" doc:"A plugin that writes the summary (operation compact). Default: a digest, one line per message."`
 	Timeout           Duration `key:"timeout" doc:"Time limit of one compaction. Default: agent.timeout, or 1m with a plugin."`

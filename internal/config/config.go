@@ -93,11 +93,19 @@ type Builds struct {
 	Strict  bool     `key:"strict" default:"false" doc:"Refuse answers that lack something, with the reason degraded (status 503, exit code 8): a step was skipped, a list of results was cut, a message was left out, a collection is missing, a service gave no answer."`
 }
 
+// The values of cite.
+const (
+	CiteNone   = "none"
+	CiteText   = "text"
+	CiteNative = "native"
+)
+
 // FormatOptions are the options of the built-in formats.
 type FormatOptions struct {
 	Caching       bool   `key:"caching" default:"false" doc:"Mark the stable parts for prompt caching (anthropic only)."`
 	Breakpoints   string `key:"breakpoints" enum:"auto,fixed" doc:"auto: up to four marks, where the API of the model uses them. fixed: the system prompt and the context are marked, whatever their length (with caching; anthropic only). Default: auto."`
 	Model         string `key:"model" doc:"For breakpoints auto: the model whose minimum cacheable prefix is used. Default: counting.model; without it, the largest minimum of all models."`
+	Cite          string `key:"cite" enum:"none,text,native" default:"none" doc:"Says for each found item where it is from: file, heading and page, if they are known. text: a line before its text. native: a block that the model can cite (anthropic: search_result), and text where the API has none."`
 	MaxOutput     int    `key:"max_output_tokens" min:"1" doc:"The largest number of tokens of the answer, which the formats of model APIs state. It does not depend on the size of the window. Default: 4096 with anthropic, if counting.model is set. Otherwise the output states none, and the model decides."`
 	ContextTokens int    `key:"context_tokens" min:"1" doc:"The size of the context of the model in tokens, where window.max_tokens comes near it. The answer then has at most what window.max_tokens without window.answer leaves of it: the default of max_output_tokens is lowered, and a max_output_tokens beyond it is an error."`
 }

@@ -26,9 +26,15 @@ type Anthropic struct {
 	Model          string
 	PrefixTokens   int
 	MaxBreakpoints int
+	// Cite writes the items of the context whose source is known ([SourceOf]) as search results
+	// that the model can cite.
+	Cite bool
 	// Params are what the body states besides the window.
 	Params Params
 }
+
+// writesMore tells [WritesWhole] that blocks have titles and sources besides the texts of items.
+func (f Anthropic) writesMore() bool { return f.Cite }
 
 // AnthropicOutput is the document that [Anthropic] makes.
 type AnthropicOutput struct {
@@ -60,8 +66,8 @@ type CacheControl struct {
 }
 
 // AnthropicMessage is one message. Content is a string, a []TextBlock if one of its blocks
-// has a cache mark, or a []any with blocks of several types if it uses tools or
-// has a [Whole].
+// has a cache mark, or a []any with blocks of several types if it uses tools, has
+// a [SearchResultBlock] or a [Whole].
 type AnthropicMessage struct {
 	Role    core.Role `json:"role"`
 	Content any       `json:"content"`
@@ -95,7 +101,7 @@ func (f Anthropic) Format(_ context.Context, w *core.Window) (any, error) {
 		out.System = nil
 	}
 	f.markSystem(out.System)
-	messages := s.chatMessages(api{form: message.FormAnthropic, prefix: anthropicContext, cached: f.Caching, pairs: true, whole: s.whole})
+	messages := s.chatMessages(api{form: message.FormAnthropic, prefix: anthropicContext, cached: f.Caching, cited: f.Cite, pairs: true, whole: s.whole})
 	out.Messages = make([]AnthropicMessage, 0, len(messages))
 	for i := 0; i < len(messages); i++ {
 		if messages[i].whole != nil {
@@ -214,6 +220,13 @@ func (f Anthropic) markSystem(blocks []TextBlock) {
 }
 
 func (Anthropic) message(m *chatMessage) AnthropicMessage {
+	if m.cited != nil {
+		blocks := m.cited
+		if text := m.text(); strings.TrimSpace(text) != "" {
+			blocks = append(blocks, TextBlock{Type: "text", Text: text})
+		}
+		return AnthropicMessage{Role: m.role, Content: blocks}
+	}
 	if m.cached == 0 {
 		return AnthropicMessage{Role: m.role, Content: m.text()}
 	}

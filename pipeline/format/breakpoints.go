@@ -82,9 +82,17 @@ func (f Anthropic) placeBreakpoints(out *AnthropicOutput, s *sections) {
 	if limit == 0 {
 		limit = MaxCacheBreakpoints
 	}
-	for _, i := range breakpoints(blocks, len(out.System), s.context.n > 0, CacheMinimum(cmp.Or(f.Model, f.Params.Model))-f.PrefixTokens, limit) {
+	for _, i := range breakpoints(blocks, len(out.System), f.contextBlocks(s), CacheMinimum(cmp.Or(f.Model, f.Params.Model))-f.PrefixTokens, limit) {
 		blocks[i].mark()
 	}
+}
+
+// contextBlocks returns how many blocks the context is.
+func (f Anthropic) contextBlocks(s *sections) int {
+	if f.Cite {
+		return len(s.context.citedBlocks(false))
+	}
+	return min(s.context.n, 1)
 }
 
 // cacheBlock is a content block of an output.
@@ -135,6 +143,13 @@ func anyBlock(content []any, j int) cacheBlock {
 			b.CacheControl = ephemeral()
 			content[j] = b
 		}}
+	case SearchResultBlock:
+		b.CacheControl = nil
+		content[j] = b
+		return cacheBlock{text: b.Content[0].Text, markable: true, mark: func() {
+			b.CacheControl = ephemeral()
+			content[j] = b
+		}}
 	case ToolUseBlock:
 		return cacheBlock{markable: true, mark: func() { content[j] = MarkedToolUse{b, ephemeral()} }}
 	case ToolResultBlock:
@@ -181,7 +196,7 @@ func countBlocks(blocks []cacheBlock, s *sections) {
 // next turn follows it. Further marks go backwards from the last block, one for each
 // CacheLookBack blocks, so that the API also finds the marks of an earlier and much shorter
 // request.
-func breakpoints(blocks []cacheBlock, system int, context bool, minimum, limit int) []int {
+func breakpoints(blocks []cacheBlock, system, context, minimum, limit int) []int {
 	var chosen []int
 	mark := func(first, last int) {
 		for i := last; i >= first && len(chosen) < limit; i-- {
@@ -195,9 +210,9 @@ func breakpoints(blocks []cacheBlock, system int, context bool, minimum, limit i
 	}
 	mark(0, system-1)
 	fixed := system
-	if context {
-		mark(system, system)
-		fixed++
+	if context > 0 {
+		mark(system, system+context-1)
+		fixed += context
 	}
 	last := len(blocks) - 1
 	mark(fixed, last)

@@ -33,8 +33,8 @@ func mergeRoles(messages []chatMessage) []chatMessage {
 type api struct {
 	form   message.Form
 	prefix string // stands before the context
-	// cached marks the context.
-	cached bool
+	// cached marks the context. cited makes blocks of it that the model can cite.
+	cached, cited bool
 	// pairs means that the list begins with the user, and that there are only two roles besides
 	// that of tools.
 	pairs bool
@@ -46,11 +46,15 @@ type api struct {
 func (s *sections) chatMessages(a api) []chatMessage {
 	messages := make([]chatMessage, 0, len(s.turns)+2)
 	if s.context.n > 0 {
-		m := chatMessage{role: core.RoleUser, parts: []string{s.context.join(a.prefix, contextSeparator)}}
-		if a.cached {
+		m := chatMessage{role: core.RoleUser}
+		if a.cited {
+			m.cited = s.context.citedBlocks(a.cached)
+		} else if m.parts = []string{s.context.join(a.prefix, contextSeparator)}; a.cached {
 			m.cached = 1
 		}
-		messages = append(messages, m)
+		if m.parts != nil || m.cited != nil {
+			messages = append(messages, m)
+		}
 		messages = append(messages, s.attached(a.form)...)
 	}
 	for _, it := range s.system {
@@ -63,7 +67,7 @@ func (s *sections) chatMessages(a api) []chatMessage {
 	}
 	if a.whole {
 		messages = slices.DeleteFunc(messages, func(m chatMessage) bool {
-			return m.calls == nil && m.result == nil && m.whole == nil && strings.TrimSpace(m.parts[0]) == ""
+			return m.calls == nil && m.result == nil && m.whole == nil && m.cited == nil && strings.TrimSpace(m.parts[0]) == ""
 		})
 	}
 	for i := range messages {

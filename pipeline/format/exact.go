@@ -40,6 +40,9 @@ func exactly(output any) exact {
 // such a formatter. For all others, such as one that escapes texts or embeds a built-in, it
 // formats the window for each item that it tries: this is slower, and as correct.
 func WritesWhole(formatter any) bool {
+	if f, ok := formatter.(interface{ writesMore() bool }); ok && f.writesMore() {
+		return false
+	}
 	t := reflect.TypeOf(formatter)
 	if t != nil && t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -80,13 +83,18 @@ func Started(output any) bool {
 	return out != nil && out.started()
 }
 
-// blockTexts counts blocks that are whole by their texts, and the JSON of the others as one text.
+// blockTexts counts blocks that are whole and search results by their texts, and the JSON of the others as one text.
 func blockTexts(blocks []any, text func(string), media func(*message.Part)) {
 	others := make([]any, 0, len(blocks))
 	for _, b := range blocks {
-		if w, ok := b.(Whole); ok {
-			w.texts(text, media)
-		} else {
+		switch b := b.(type) {
+		case Whole:
+			b.texts(text, media)
+		case SearchResultBlock:
+			text(b.Source)
+			text(b.Title)
+			text(b.Content[0].Text)
+		default:
 			others = append(others, b)
 		}
 	}

@@ -16,6 +16,8 @@ type Options struct {
 	// Caching there are no breakpoints.
 	Caching                 bool
 	Breakpoints, CacheModel string
+	// Cite is that of [Anthropic]. Other APIs have no blocks that a model can cite.
+	Cite bool
 }
 
 // builtins make the built-in formatters. What FormatType returns is the name that a configuration, a
@@ -29,7 +31,7 @@ var builtins = []func(Options) core.Formatter{
 }
 
 func newAnthropic(o Options) core.Formatter {
-	f := Anthropic{Caching: o.Caching, Model: o.CacheModel, Params: o.Params}
+	f := Anthropic{Caching: o.Caching, Model: o.CacheModel, Cite: o.Cite, Params: o.Params}
 	f.Params.MaxOutputTokens = cmp.Or(o.Demanded, f.Params.MaxOutputTokens)
 	if o.Caching && o.Breakpoints == BreakpointsAuto {
 		f.Breakpoints = BreakpointsAuto

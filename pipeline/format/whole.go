@@ -286,6 +286,8 @@ type chatMessage struct {
 	// whole is the message itself, in the form of the API, if it is more than texts. There are
 	// then no parts.
 	whole *core.Message
+	// cited are blocks that stand before the parts: the context, for citations.
+	cited []any
 	// cached is the number of parts, from the first, that end with a cache mark.
 	cached int
 }

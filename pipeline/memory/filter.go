@@ -64,7 +64,7 @@ func (f *Filter) apply(entries []*Entry, now time.Time) []*Entry {
 }
 
 // search returns the entries whose content contains the query, in upper or lower case, the
-// most relevant first.
+// most relevant first, and of those that are equal the newest.
 func search(entries []*Entry, query string) []*Entry {
 	query = strings.ToLower(query)
 	var out []*Entry
@@ -73,8 +73,13 @@ func search(entries []*Entry, query string) []*Entry {
 			out = append(out, e)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b *Entry) int { return cmp.Compare(b.Relevance, a.Relevance) })
+	slices.SortStableFunc(out, func(a, b *Entry) int { return cmp.Or(cmp.Compare(b.Relevance, a.Relevance), newer(a, b)) })
 	return out
+}
+
+// newer orders the entry that was written last first.
+func newer(a, b *Entry) int {
+	return cmp.Or(b.UpdatedAt.Compare(a.UpdatedAt), b.CreatedAt.Compare(a.CreatedAt))
 }
 
 // first returns the first n elements of a list. n 0 means DefaultTopK.

@@ -104,15 +104,15 @@ func TestSearchAndFilters(t *testing.T) {
 			filter Filter
 			want   []string
 		}{
-			{"tea", 0, Filter{}, []string{"green TEA", "Tea at five", "no tea"}},
+			{"tea", 0, Filter{}, []string{"green TEA", "no tea", "Tea at five"}},
 			{"TEA", 1, Filter{}, []string{"green TEA"}},
 			{"ärg", 0, Filter{}, []string{"ÄRGER"}},
-			{"", 0, Filter{}, []string{"green TEA", "Tea at five", "no tea", "ÄRGER"}},
-			{"tea", 9, Filter{Expired: true}, []string{"green TEA", "stale tea", "Tea at five", "no tea"}},
+			{"", 0, Filter{}, []string{"green TEA", "no tea", "Tea at five", "ÄRGER"}},
+			{"tea", 9, Filter{Expired: true}, []string{"green TEA", "stale tea", "no tea", "Tea at five"}},
 			{"", 0, Filter{UserID: "ann"}, []string{"green TEA", "Tea at five"}},
 			{"", 0, Filter{SessionID: "s1"}, []string{"green TEA"}},
-			{"", 0, Filter{Type: Semantic}, []string{"Tea at five", "no tea", "ÄRGER"}},
-			{"", 0, Filter{Tags: []string{"drink"}}, []string{"Tea at five", "no tea"}},
+			{"", 0, Filter{Type: Semantic}, []string{"no tea", "Tea at five", "ÄRGER"}},
+			{"", 0, Filter{Tags: []string{"drink"}}, []string{"no tea", "Tea at five"}},
 			{"", 0, Filter{Tags: []string{"daily", "drink"}}, []string{"Tea at five"}},
 			{"", 0, Filter{CreatedAfter: hour(1)}, []string{"no tea", "ÄRGER"}},
 			{"", 0, Filter{CreatedBefore: hour(1)}, []string{"Tea at five"}},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -65,7 +66,8 @@ func (s *Scorer) weights() (recency, relevance, importance float64) {
 	return s.Recency, s.Relevance, s.Importance
 }
 
-// rank returns the entries with their scores, the highest first.
+// rank returns the entries with their scores, the highest first. Of scores that are equal in three
+// decimals, as they are shown, the newest comes first: it may correct the others.
 func (s *Scorer) rank(ctx context.Context, embedder retrieve.Embedder, q *pipeline.Query, entries []*Entry, now time.Time) ([]scoredEntry, error) {
 	if len(entries) == 0 {
 		return nil, nil
@@ -89,7 +91,9 @@ func (s *Scorer) rank(ctx context.Context, embedder retrieve.Embedder, q *pipeli
 	if err != nil {
 		return nil, fmt.Errorf("scorer: decay: %w", err)
 	}
-	slices.SortStableFunc(ranked, func(a, b scoredEntry) int { return cmp.Compare(b.score, a.score) })
+	slices.SortStableFunc(ranked, func(a, b scoredEntry) int {
+		return cmp.Or(cmp.Compare(math.Round(b.score*1000), math.Round(a.score*1000)), newer(a.entry, b.entry), cmp.Compare(b.score, a.score))
+	})
 	return ranked, nil
 }
 

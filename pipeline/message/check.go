@@ -2,6 +2,7 @@ package message
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -12,7 +13,8 @@ import (
 //   - a message without content, and in the form of Anthropic a text of white space;
 //   - a call without a name, or whose arguments are not an object where the API takes nothing
 //     else;
-//   - an image, a document or sound whose data is not base64.
+//   - an image, a document or sound whose data is not base64;
+//   - half of a character, see [HalfCharacter].
 //
 // The error names the message and the member. FormAny means that of [FormOf]. Parts of unknown
 // kinds are not looked into. A result after a reference to an item that the API has stored can answer
@@ -28,7 +30,57 @@ func Check(messages []Message, form Form) error {
 			return inside("messages", indexed(i, err))
 		}
 	}
-	return c.closed()
+	if err := c.closed(); err != nil {
+		return err
+	}
+	return HalfCharacter(messages)
+}
+
+// HalfCharacter returns an error for the first message whose JSON has half of a character, such as
+// "\ud83d" without what follows it. No API takes it, because it cannot be written in UTF-8.
+func HalfCharacter(messages []Message) error {
+	for i := range messages {
+		if half := lone(messages[i].Raw()); half != "" {
+			return inside("messages", indexed(i, fmt.Errorf("%s is half of a character: %w (write both halves, or remove it)", half, ErrInvalid)))
+		}
+	}
+	return nil
+}
+
+// lone returns the first escape of JSON that is half of a character, or "".
+func lone(raw string) string {
+	open := "" // the first half, whose second one must follow
+	for raw != "" {
+		i := strings.IndexByte(raw, '\\')
+		if open != "" && i != 0 {
+			return open
+		}
+		if i < 0 || i+2 > len(raw) {
+			break
+		}
+		if raw = raw[i:]; raw[1] != 'u' || len(raw) < 6 {
+			if open != "" {
+				return open
+			}
+			raw = raw[2:]
+			continue
+		}
+		code, err := strconv.ParseUint(raw[2:6], 16, 16)
+		escape := raw[:6]
+		raw = raw[6:]
+		second := err == nil && code >= 0xDC00 && code < 0xE000
+		switch {
+		case open != "" && !second:
+			return open
+		case open == "" && second:
+			return escape
+		case open != "":
+			open = ""
+		case err == nil && code >= 0xD800 && code < 0xDC00:
+			open = escape
+		}
+	}
+	return open
 }
 
 // checker checks a list from its beginning.

@@ -2,8 +2,11 @@ package message
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -357,7 +360,8 @@ func (w *listWriter) flush() error {
 	return nil
 }
 
-// document returns the JSON of a new message.
+// document returns the JSON of a new message. The Responses API takes a text of the assistant by
+// itself, and parts only in a message with an id, which is that of an output.
 func (w *listWriter) document(p *pending) string {
 	var out strings.Builder
 	out.WriteByte('{')
@@ -371,10 +375,14 @@ func (w *listWriter) document(p *pending) string {
 		out.WriteString(`,"parts":` + content)
 	case len(p.content) == 0 && (len(p.calls) > 0 || p.refusal != ""):
 		out.WriteString(`,"content":null`)
-	case p.text != "" && w.form != FormResponses:
+	case p.text != "":
 		out.WriteString(`,"content":` + p.text)
 	default:
 		out.WriteString(`,"content":` + content)
+	}
+	if w.form == FormResponses && p.role == RoleAssistant && p.text == "" {
+		sum := sha256.Sum256([]byte(strconv.Itoa(w.count) + content))
+		out.WriteString(`,"id":"msg_` + hex.EncodeToString(sum[:16]) + `","status":"completed"`)
 	}
 	if p.name != "" {
 		out.WriteString(`,"name":` + quote(p.name))

@@ -147,7 +147,8 @@ func (w *listWriter) addText(p *Part, text string) error {
 	}
 	w.open.content = append(w.open.content, text)
 	w.open.text = ""
-	if p.Kind == Text && len(w.open.content) == 1 && w.form != FormResponses && (p.place == 0 || !w.fits(p)) {
+	asText := w.form != FormResponses || w.open.role == RoleAssistant // see document
+	if p.Kind == Text && len(w.open.content) == 1 && asText && (p.place == 0 || !w.fits(p)) {
 		w.open.text = p.spelled()
 	}
 	return nil

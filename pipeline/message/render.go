@@ -33,7 +33,7 @@ func (w *writer) renderText(p *Part, role Role) string {
 	case w.form != FormResponses:
 		return `{"type":"text","text":` + p.spelled() + `}`
 	case role == RoleAssistant:
-		return `{"type":"output_text","text":` + p.spelled() + `}`
+		return `{"type":"output_text","text":` + p.spelled() + `,"annotations":[]}`
 	}
 	return `{"type":"input_text","text":` + p.spelled() + `}`
 }

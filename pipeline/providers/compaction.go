@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -28,13 +29,16 @@ type CompactionConfig struct {
 	// Priority is its place in the chain. 0 means CompactionPriority.
 	Priority int
 	// TriggerTokens and TriggerMessages are the sizes above which a list is compacted. 0
-	// means three quarters of the run's budget, or no such size if the budget has no bound.
+	// means the run's budget, or no such size if the budget has no bound: nothing is compacted
+	// that fits.
 	TriggerTokens   int
 	TriggerMessages int
 	// KeepTokens and KeepMessages are the sizes to which the list is compacted, without the
-	// summary. 0 means half of the trigger. A compaction should remove much at once,
-	// because each one invalidates the model's cached prompt. A caller that sends the whole
-	// list in every call gets the same beginning until the rest has grown to the trigger again.
+	// summary. 0 means half of the trigger, or three eighths of the budget if there is no trigger:
+	// a model's summary costs time, and ends what its cache knows of the prompt, so a compaction
+	// removes much at once. A caller that sends the whole list in every call gets the same
+	// beginning until the rest has grown to the trigger again. The zero Digest costs nothing.
+	// Without any of these four sizes, it fills the budget, see [Compaction].
 	KeepTokens   int
 	KeepMessages int
 	// Compactor writes the summary. nil means Digest, which is deterministic. The oldest lines
@@ -48,6 +52,9 @@ type CompactionConfig struct {
 	// failure in a row doubles the pause, up to 10 minutes. Runs without an ID share a pause.
 	// Chains of one run should share Pauses. nil means own ones.
 	Pauses *Pauses
+	// Memory is what is known of lists that did not fit. Chains of one conversation should share
+	// it. nil means an own one.
+	Memory *Memory
 	// Logger is slog.Default when nil, Now is time.Now.
 	Logger *slog.Logger
 	Now    func() time.Time
@@ -61,10 +68,18 @@ type CompactionConfig struct {
 // Pauses remember how often in a row something failed, by name.
 type Pauses = pause.Pauses
 
-// Compaction replaces the oldest messages by a summary when the list has grown too large,
+// Compaction replaces the oldest messages by a summary when the list exceeds the budget,
 // and writes the summary into the state. System messages, the newest user message, the newest
-// messages, and the user message that the oldest of them belongs to stay as they are. A tool call and its results stay or leave together. The
-// next time, the compactor receives the summary so far.
+// messages, and the user message that the oldest of them belongs to stay as they are. A tool call
+// and its results stay or leave together. The next time, the compactor receives the summary so far.
+//
+// Before anything is summarized, large results of tools are cut as [Truncation] does it. If that
+// is enough, nothing else happens. Cut results are written into the state, too.
+//
+// Without a model, the summary is a [Digest]. The newest messages then take seven eighths
+// of the budget, and the digest what is left: its lines are as long as the room allows. A list
+// that goes on growing, because it has a summary or begins with a remembered list, is brought to
+// nine sixteenths of the budget, and keeps its beginning until it has grown to the budget again.
 //
 // While a state has observations, nothing is compacted, because they stand for the same
 // messages. This has a bound. In a chain of New with [Observing], it is the bound of that
@@ -79,6 +94,8 @@ type Pauses = pause.Pauses
 type Compaction struct {
 	cfg  CompactionConfig
 	room size // the bounds of truncation, in addition to the run's budget; 0 is no bound
+	// keep is as in [TruncationConfig].
+	keep func(handle, text string)
 	// beginWithUser also summarizes the messages before the first user message that stays.
 	beginWithUser bool
 	// observed returns how large a conversation [Observing] leaves; nil where it does not run.
@@ -104,9 +121,7 @@ func NewCompaction(cfg CompactionConfig) (*Compaction, error) {
 	}
 	cfg.Priority = cmp.Or(cfg.Priority, CompactionPriority)
 	cfg.Logger = cmp.Or(cfg.Logger, slog.Default())
-	if cfg.Pauses == nil {
-		cfg.Pauses = new(Pauses)
-	}
+	cfg.Pauses, cfg.Memory = cmp.Or(cfg.Pauses, new(Pauses)), cmp.Or(cfg.Memory, new(Memory))
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
@@ -141,31 +156,60 @@ func (c *Compaction) givesWay(v *view, own []bool, trigger size, b agent.Budget)
 // Apply returns the compacted list, or nil when it is small enough, when all of it must
 // stay, when the summary would not be shorter, or when the result would not fit.
 func (c *Compaction) Apply(ctx context.Context, s *agent.State, msgs []pipeline.Message, b agent.Budget) ([]pipeline.Message, error) {
-	trigger, keep := c.bounds(b)
-	if trigger == (size{}) {
+	m := c.marks(b)
+	if m.trigger == (size{}) {
 		return nil, nil
 	}
 	v, err := newView(ctx, c.cfg.Counter, msgs, true)
-	if err != nil || !v.total.exceeds(trigger) {
+	if err != nil || !v.total.exceeds(m.trigger) {
 		return nil, err
 	}
 	own := ownMessages(msgs, s.Messages)
-	if len(s.Observations) > 0 && c.givesWay(v, own, trigger, b) {
+	if len(s.Observations) > 0 && c.givesWay(v, own, m.high, b) {
 		return nil, nil
 	}
-	previous := v.choose(trigger, keep, own)
-	if c.beginWithUser {
-		v.beginWithUser(func(i int) bool { return !own[i] })
-	}
-	room := size{tighter(c.room.tokens, b.MaxTokens), tighter(c.room.messages, b.MaxMessages)}
-	if v.left(previous) == 0 || !v.worthwhile(previous, trigger, keep, room) {
-		return nil, nil
-	}
-	summary, err := c.condense(ctx, s.RunID, v, previous)
+	known := c.cfg.Memory.recall(CompactionName, s.RunID, m.trigger, msgs)
+	_, pieces, err := known.again(ctx, c.cfg.Counter, v, m.trigger)
 	if err != nil {
 		return nil, err
 	}
-	most := summaryRoom(cmp.Or(room.tokens, trigger.tokens), v.kept.tokens)
+	if pieces == nil {
+		if c.fills() {
+			pieces, err = c.fill(ctx, v, own, m, known.knows())
+		} else {
+			pieces, err = c.settle(ctx, s.RunID, v, own, m)
+		}
+		if err != nil || pieces == nil {
+			return nil, err
+		}
+		known.keep(pieces)
+	}
+	keepCuts(c.keep, msgs, pieces)
+	s.Messages = made(msgs, slices.DeleteFunc(slices.Clone(pieces), func(p piece) bool { return p.at >= 0 && !own[p.at] }))
+	return made(msgs, pieces), nil
+}
+
+// settle compacts a list to the lower mark. It returns nil if that is of no use.
+func (c *Compaction) settle(ctx context.Context, run string, v *view, own []bool, m marks) ([]piece, error) {
+	v.measure()
+	if err := v.cutLarge(ctx, &cutter{keep: c.keep}, c.cfg.Counter, m.room); err != nil {
+		return nil, err
+	}
+	if !v.total.exceeds(m.trigger) {
+		return v.all(), nil
+	}
+	previous := v.choose(m.high, m.low, own)
+	if c.beginWithUser {
+		v.beginWithUser(func(i int) bool { return !own[i] })
+	}
+	if v.left(previous) == 0 || !v.worthwhile(previous, m.high, m.low, m.room) {
+		return nil, nil
+	}
+	summary, err := c.condense(ctx, run, v, previous)
+	if err != nil {
+		return nil, err
+	}
+	most := summaryRoom(cmp.Or(m.room.tokens, m.high.tokens), v.kept.tokens)
 	if !c.digests() && most > 0 {
 		most = max(most, minSummaryTokens)
 	}
@@ -174,17 +218,16 @@ func (c *Compaction) Apply(ctx context.Context, s *agent.State, msgs []pipeline.
 		return nil, err
 	}
 	after := v.kept.plus(size{took, 1})
-	if !after.improves(v.total, trigger) || after.exceeds(room) && !v.pinned(previous).exceeds(room) {
-		c.note(s.RunID, true) // or each turn would cost a call that is of no use
+	if !after.improves(v.total, m.trigger) || after.exceeds(m.room) && !v.pinned(previous).exceeds(m.room) {
+		c.note(run, true) // or each turn would cost a call that is of no use
 		return nil, nil
 	}
-	c.note(s.RunID, false)
+	c.note(run, false)
 	if c.digests() {
 		dropped = v.newlyGone(summary, previous)
 	}
 	agent.NoteDroppedLines(ctx, dropped)
-	s.Messages = v.replaced(summary, func(i int) bool { return own[i] })
-	return v.replaced(summary, func(int) bool { return true }), nil
+	return v.pieces(withoutHeader(summary.Text())), nil
 }
 
 // improves reports whether s is better than the size before, which exceeds the bound. If
@@ -197,18 +240,21 @@ func (s size) improves(before, bound size) bool {
 	return s.messages < before.messages && !(size{tokens: s.tokens}).exceeds(bound)
 }
 
-// bounds returns the size above which a list is compacted, and the size to which it is
-// compacted.
-func (c *Compaction) bounds(b agent.Budget) (trigger, keep size) {
-	trigger = size{
-		tokens:   cmp.Or(c.cfg.TriggerTokens, b.MaxTokens*3/4),
-		messages: cmp.Or(c.cfg.TriggerMessages, b.MaxMessages*3/4),
-	}
-	keep = size{
-		tokens:   cmp.Or(c.cfg.KeepTokens, trigger.tokens/2),
-		messages: cmp.Or(c.cfg.KeepMessages, trigger.messages/2),
-	}
-	return trigger, keep
+// marks are the sizes that a compaction goes by. 0 is no bound.
+type marks struct {
+	room      size // what may be left
+	trigger   size // a list above it is compacted
+	high, low size // what is left is between them, without the summary
+}
+
+// marks returns the sizes for a budget. Without a trigger, the upper mark leaves a quarter of the
+// budget to the summary.
+func (c *Compaction) marks(b agent.Budget) (m marks) {
+	m.room = size{tighter(c.room.tokens, b.MaxTokens), tighter(c.room.messages, b.MaxMessages)}
+	m.trigger = size{cmp.Or(c.cfg.TriggerTokens, m.room.tokens), cmp.Or(c.cfg.TriggerMessages, m.room.messages)}
+	m.high = size{cmp.Or(c.cfg.TriggerTokens, m.room.tokens*3/4), cmp.Or(c.cfg.TriggerMessages, m.room.messages*3/4)}
+	m.low = size{cmp.Or(c.cfg.KeepTokens, m.high.tokens/2), cmp.Or(c.cfg.KeepMessages, m.high.messages/2)}
+	return m
 }
 
 // choose chooses the messages that stay: those that must stay, those that are not from the
@@ -289,22 +335,6 @@ func (v *view) worthwhile(previous int, trigger, keep, room size) bool {
 		step = min(step, left/2)
 	}
 	return gone >= step
-}
-
-// replaced returns the kept messages that are wanted, with the summary at the place of the
-// first message that it replaces.
-func (v *view) replaced(summary pipeline.Message, wanted func(i int) bool) []pipeline.Message {
-	out := make([]pipeline.Message, 0, v.kept.messages+1)
-	placed := false
-	for i, unit := range v.units {
-		switch {
-		case v.keeps[unit] && wanted(i):
-			out = append(out, v.msgs[i])
-		case !v.keeps[unit] && !placed:
-			out, placed = append(out, summary), true
-		}
-	}
-	return out
 }
 
 // condense is summarize for a run whose compactor may have failed a short time ago.

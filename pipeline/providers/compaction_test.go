@@ -56,7 +56,8 @@ func TestCompaction(t *testing.T) {
 		"half is kept":      {msgs: chat, cfg: CompactionConfig{TriggerMessages: 7}, want: []string{"s:S", summaryOf + "<a><b><calls look({\"q\":1})><c><e>", "u:d", "a:f"}},
 		"pair is kept":      {msgs: append([]string{"s:S", "u:0"}, chat[1:]...), cfg: CompactionConfig{TriggerMessages: 8, KeepMessages: 7}, want: append([]string{"s:S", summaryOf + "<0><b>", "u:a"}, chat[3:]...)},
 		"pair is summed up": {msgs: chat, cfg: CompactionConfig{TriggerMessages: 7, KeepMessages: 5}, want: []string{"s:S", summaryOf + "<a><b><calls look({\"q\":1})><c>", "u:d", "a:e", "a:f"}},
-		"budget of the run": {msgs: chat, budget: agent.Budget{MaxMessages: 8}, want: []string{"s:S", summaryOf + "<a><b><calls look({\"q\":1})><c>", "u:d", "a:e", "a:f"}},
+		"fits the budget":   {msgs: chat, budget: agent.Budget{MaxMessages: 8}},
+		"budget of the run": {msgs: chat, budget: agent.Budget{MaxMessages: 7}, want: []string{"s:S", summaryOf + "<a><b><calls look({\"q\":1})><c>", "u:d", "a:e", "a:f"}},
 		"newest is kept whatever it takes": {
 			msgs: []string{"a:" + strings.Repeat("w ", 30), "u:q", "c1:", "r1:" + strings.Repeat("x ", 30)}, cfg: CompactionConfig{TriggerTokens: 20},
 			want: []string{summaryOf + "short", "u:q", "c1:", "r1:" + strings.Repeat("x ", 30)},

@@ -120,7 +120,7 @@ func TestSummaryInAListIsBounded(t *testing.T) {
 		p := compaction(t, CompactionConfig{
 			Logger: slog.New(slog.NewTextHandler(&log, nil)), Compactor: compactor(func([]pipeline.Turn, string) (string, error) { return answer, nil }),
 		})
-		s := agent.State{Messages: script("u:"+strings.Repeat("w ", 3000), "a:"+strings.Repeat("w ", 500), "u:q")}
+		s := agent.State{Messages: script("u:"+strings.Repeat("w ", 3600), "a:"+strings.Repeat("w ", 500), "u:q")}
 		list, err := p.Apply(t.Context(), &s, s.Messages, agent.Budget{MaxTokens: 4000})
 		if err != nil || len(list) == 0 {
 			t.Fatalf("%s: %v, %d messages", name, err, len(list))

@@ -24,7 +24,7 @@ const (
 	headShare = 2
 	// cutRounds bounds how often results are cut again. This is needed because a cut text
 	// may have more tokens than the same text had as part of the whole.
-	cutRounds = 4
+	cutRounds = 6
 	// MaxKeptText is the largest text in bytes that gets a handle.
 	MaxKeptText = 2 << 20
 )
@@ -87,7 +87,7 @@ func (c *cutter) text(ctx context.Context, t pipeline.Tokenizer, text string, n,
 		if counts[0] <= longest {
 			return short, nil
 		}
-		keep = int(float64(keep) * 0.95 * float64(longest) / float64(counts[0]))
+		keep = int(float64(keep) * 0.99 * float64(longest) / float64(counts[0]))
 	}
 	head, err := t.Truncate(ctx, text, max(1, room))
 	return head + "\n" + marker, err

@@ -15,7 +15,7 @@
 // [Observing] (7) turns old messages into observations, and [Reflecting] (8) old
 // observations into a reflection; both are off unless they are asked for. [Observation]
 // (10) puts the observations and the reflection of the state before the conversation.
-// [Compaction] (20) replaces old messages by a summary, unless there are observations,
+// [Compaction] (20) cuts large results and replaces old messages by a summary, unless there are observations,
 // because both replace the same messages. [Truncation] (30) leaves out the oldest messages
 // that do not fit. The gaps between the priorities are for providers of applications.
 //
@@ -32,7 +32,7 @@
 // list, or when the state holds none, the whole new list is written back.
 //
 // The message of the user to which the oldest message belongs stays with it: some APIs refuse a
-// list that begins with the assistant, and an answer says little without its question. The edge
-// moves in steps, and what is cut out of a result depends on the result and the budget alone, so
+// list that begins with the assistant, and an answer says little without its question. Both
+// providers use the whole budget, but leave room in a list that goes on growing (see [Memory]), so
 // that the beginning of the prompt stays the same and a model's cache holds.
 package providers

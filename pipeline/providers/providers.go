@@ -28,6 +28,8 @@ type Config struct {
 	Plan bool
 	// Timeout bounds one Apply of each provider, see [agent.Config].
 	Timeout time.Duration
+	// Memory is that of compaction and truncation. nil means an own one.
+	Memory *Memory
 	// Counter counts for the chain and the built-in providers. nil means a counter of the
 	// DefaultEncoding.
 	Counter *agent.Counter
@@ -45,6 +47,8 @@ func New(cfg Config) (*agent.Chain, error) {
 		}
 		cfg.Counter = counter
 	}
+	cfg.Memory = cmp.Or(cfg.Memory, new(Memory))
+	cfg.Compaction.Memory, cfg.Truncation.Memory = cmp.Or(cfg.Compaction.Memory, cfg.Memory), cmp.Or(cfg.Truncation.Memory, cfg.Memory)
 	list, err := cfg.builtin()
 	if err != nil {
 		return nil, err
@@ -87,7 +91,7 @@ func (cfg *Config) builtin() (list []agent.Provider, err error) {
 			return nil, err
 		}
 		if t := cfg.Truncation; !t.Disabled || cfg.Enforce {
-			p.room, p.beginWithUser = size{t.MaxTokens, t.MaxMessages}, t.BeginWithUser
+			p.room, p.beginWithUser, p.keep = size{t.MaxTokens, t.MaxMessages}, t.BeginWithUser, t.Keep
 		}
 		if o := cfg.Observing; o.Enabled {
 			p.observed = func(b agent.Budget) int { return o.waters(b).high }

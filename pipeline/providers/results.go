@@ -28,39 +28,73 @@ func (v *view) holdsResults(unit int) bool {
 // limit tokens. It reports whether the unit does then. It cuts no result to less than
 // leastResult tokens, and to these if no earlier round has found a length that fits.
 func (v *view) cutUnit(ctx context.Context, cut *cutter, c *agent.Counter, unit, limit int) (bool, error) {
+	out, err := v.shortest(ctx, cut, c, unit, limit)
+	if err == nil && out != nil {
+		v.replace(unit, out)
+	}
+	return out != nil && out.took <= limit, err
+}
+
+// tryCut is cutUnit for a unit that stays as it is if it cannot be cut so far.
+func (v *view) tryCut(ctx context.Context, cut *cutter, c *agent.Counter, unit, limit int) (bool, error) {
+	if bare, err := v.bareUnit(ctx, c, unit); err != nil || bare+leastResult > limit {
+		return false, err
+	}
+	out, err := v.shortest(ctx, cut, c, unit, limit)
+	if err != nil || out == nil || out.took > limit {
+		return false, err
+	}
+	v.replace(unit, out)
+	return true, nil
+}
+
+// shortest returns the messages of a unit with results that are cut, or nil if it has none.
+func (v *view) shortest(ctx context.Context, cut *cutter, c *agent.Counter, unit, limit int) (*cutMessages, error) {
 	texts := v.resultTexts(unit)
 	if len(texts) == 0 {
-		return false, nil
+		return nil, nil
 	}
 	counts, err := c.Tokenizer().Count(ctx, texts...)
 	if err != nil {
-		return false, fmt.Errorf("cut results: %w", err)
+		return nil, fmt.Errorf("cut results: %w", err)
 	}
 	bare, err := v.bareUnit(ctx, c, unit)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	target := limit - bare
+	var best *cutMessages
 	for round := range cutRounds {
 		longest := waterLevel(counts, target)
-		if round == cutRounds-1 {
+		if round == cutRounds-1 && best == nil {
 			longest = 0
 		}
-		msgs, sizes, err := v.withResults(ctx, cut, c, unit, counts, max(longest, leastResult))
+		out, err := v.withResults(ctx, cut, c, unit, counts, max(longest, leastResult))
 		if err != nil {
-			return false, err
+			return nil, err
 		}
-		took := 0
-		for _, n := range sizes {
-			took += n
+		if out.took > limit && longest < leastResult {
+			return out, nil
 		}
-		if took <= limit || longest < leastResult {
-			v.replace(unit, msgs, sizes, took)
-			return took <= limit, nil
+		if out.took <= limit && (best == nil || out.took > best.took) {
+			best = out
 		}
-		target -= took - limit
+		if out.took <= limit && out.took >= limit-limit/closeShare {
+			break
+		}
+		target += limit - out.took
 	}
-	return false, nil
+	return best, nil
+}
+
+// closeShare is the part of a limit that a cut unit may leave unused, if a longer one can be had.
+const closeShare = 64
+
+// cutMessages are the messages of a unit with results that are cut.
+type cutMessages struct {
+	msgs  []pipeline.Message
+	sizes []int // in tokens
+	took  int   // the sum of sizes
 }
 
 // bareUnit returns the tokens of a unit without the texts of its results. It counts them,
@@ -117,8 +151,9 @@ func mapTexts(parts []message.Part, f func(text string) string) {
 
 // withResults returns the messages of a unit with results of at most longest tokens, and
 // the tokens of each message. counts are the tokens of the results.
-func (v *view) withResults(ctx context.Context, cut *cutter, c *agent.Counter, unit int, counts []int, longest int) (msgs []pipeline.Message, sizes []int, err error) {
+func (v *view) withResults(ctx context.Context, cut *cutter, c *agent.Counter, unit int, counts []int, longest int) (out *cutMessages, err error) {
 	at := 0
+	out = &cutMessages{}
 	shorten := func(text string) string {
 		n := counts[at]
 		at++
@@ -132,24 +167,29 @@ func (v *view) withResults(ctx context.Context, cut *cutter, c *agent.Counter, u
 		return short
 	}
 	for i := range v.of(unit) {
-		msgs = append(msgs, mapResults(&v.msgs[i], shorten))
+		out.msgs = append(out.msgs, mapResults(&v.msgs[i], shorten))
 	}
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	sizes, err = c.Count(ctx, msgs)
-	return msgs, sizes, err
+	out.sizes, err = c.Count(ctx, out.msgs)
+	for _, n := range out.sizes {
+		out.took += n
+	}
+	return out, err
 }
 
 // replace replaces the messages of a unit. It does not change the given list.
-func (v *view) replace(unit int, msgs []pipeline.Message, sizes []int, took int) {
+func (v *view) replace(unit int, by *cutMessages) {
 	if !v.changed {
+		v.given = v.msgs
 		v.msgs, v.changed = slices.Clone(v.msgs), true
 	}
 	at := 0
 	for i := range v.of(unit) {
-		v.msgs[i], v.counts[i] = msgs[at], sizes[at]
+		v.msgs[i], v.counts[i] = by.msgs[at], by.sizes[at]
 		at++
 	}
-	v.sizes[unit].tokens = took
+	v.total.tokens += by.took - v.sizes[unit].tokens
+	v.sizes[unit].tokens = by.took
 }

@@ -10,18 +10,20 @@ import (
 )
 
 const (
-	// stepsOfRoom is how many steps truncation takes through the room for messages. A larger
-	// step leaves more room unused, and lets a cached prompt live longer.
-	stepsOfRoom = 4
-	// unitsOfRoom is how many of the largest units fit into the budget: a unit whose results
-	// make it larger is cut.
-	unitsOfRoom = 2
+	// largeShare is the part of the budget above which the results of a call are large: they
+	// are cut before any message is left out.
+	largeShare = 2
+	// growingShare is the part of the budget, in sixteenths, that is left of a list that goes on
+	// growing. A larger part leaves less room unused, and ends the cache of a prompt more often.
+	growingShare = 9
 )
 
-// edges finds the oldest unit of a list that stays. The edge moves in steps: it only depends on
-// the sizes of the units before it and on how many steps the list is over the room, and not on
-// what follows. So it stays where it is for many turns of a growing list, and the beginning of
-// the prompt stays in the cache of the model.
+// growing returns the size to which a list that goes on growing is brought.
+func (s size) growing() size {
+	return size{max(min(1, s.tokens), s.tokens*growingShare/16), max(min(1, s.messages), s.messages*growingShare/16)}
+}
+
+// edges finds the oldest unit of a list that stays.
 type edges struct {
 	v     *view
 	order []int  // the units but instructions, oldest first
@@ -76,32 +78,36 @@ func (e *edges) kept(edge int) size {
 	return s
 }
 
-// find returns the edge for a room.
+// find returns the first edge with which everything fits into a room.
 func (e *edges) find(room size) int {
 	all := e.sums[len(e.order)]
-	step := size{max(1, (room.tokens-e.fixed.tokens)/stepsOfRoom), max(1, (room.messages-e.fixed.messages)/stepsOfRoom)}
-	var n size // how many steps the edge is from the beginning
-	if room.tokens > 0 {
-		n.tokens = max(0, all.tokens+e.fixed.tokens-room.tokens) / step.tokens
+	edge := sort.Search(len(e.order), func(k int) bool { return !e.fixed.plus(all.minus(e.sums[k])).exceeds(room) })
+	for edge < len(e.order) && e.kept(edge).exceeds(room) { // with the units before it that must stay
+		edge++
 	}
-	if room.messages > 0 {
-		n.messages = max(0, all.messages+e.fixed.messages-room.messages) / step.messages
-	}
-	for {
-		edge := sort.Search(len(e.order), func(k int) bool {
-			return e.sums[k].tokens >= n.tokens*step.tokens && e.sums[k].messages >= n.messages*step.messages
-		})
-		kept := e.kept(edge)
-		if edge == len(e.order) || !kept.exceeds(room) {
-			return edge
-		}
-		if kept.exceeds(size{tokens: room.tokens}) {
-			n.tokens++
-		} else {
-			n.messages++
-		}
-	}
+	return edge
 }
+
+// widen moves an edge by one unit if its results, when they are cut, fit into what is left of the room.
+func (e *edges) widen(ctx context.Context, cut *cutter, c *agent.Counter, edge int, room size) (int, error) {
+	if edge == 0 || room.tokens == 0 || e.must[edge-1] {
+		return edge, nil
+	}
+	unit := e.order[edge-1]
+	others := e.kept(edge - 1).minus(e.v.sizes[unit])
+	limit := room.tokens - others.tokens
+	if limit < widenLeast || (size{messages: others.messages + e.v.sizes[unit].messages}).exceeds(size{messages: room.messages}) || !e.v.holdsResults(unit) {
+		return edge, nil
+	}
+	fits, err := e.v.tryCut(ctx, cut, c, unit, limit)
+	if fits {
+		edge--
+	}
+	return edge, err
+}
+
+// widenLeast is the room from which a call is worth showing with results that are cut.
+const widenLeast = 4 * leastResult
 
 // settle finds the edge that compaction has reached: it goes through the list, and each time
 // that what is left exceeds high, moves the edge until it is at most low. So it comes to the same
@@ -140,28 +146,37 @@ func (e *edges) keepFrom(edge int) {
 	}
 }
 
-// truncate keeps what fits into a room.
-func (v *view) truncate(ctx context.Context, cut *cutter, c *agent.Counter, room size) error {
+// truncate keeps what fits into a target. What must stay may take the room.
+func (v *view) truncate(ctx context.Context, cut *cutter, c *agent.Counter, target, room size) error {
 	v.measure()
-	if err := v.cutLarge(ctx, cut, c, room.tokens/unitsOfRoom); err != nil {
+	if err := v.cutLarge(ctx, cut, c, target); err != nil {
 		return err
 	}
-	for i := range v.msgs {
-		if instructs(&v.msgs[i]) || v.msgs[i].Compacts() {
-			v.keep(v.units[i])
-		}
-	}
+	v.pinInstructions()
 	must := v.mustStay()
 	if err := v.cutToFit(ctx, cut, c, must, room); err != nil {
 		return err
 	}
 	e := newEdges(v, must, -1)
-	e.keepFrom(e.find(room))
+	edge, err := e.widen(ctx, cut, c, e.find(target), target)
+	if err != nil {
+		return err
+	}
+	e.keepFrom(edge)
 	v.unpinSummary(room)
 	if v.kept.messages == 0 {
 		v.keep(v.units[len(v.msgs)-1])
 	}
 	return nil
+}
+
+// pinInstructions keeps the instructions, and the items in which an API keeps the history.
+func (v *view) pinInstructions() {
+	for i := range v.msgs {
+		if instructs(&v.msgs[i]) || v.msgs[i].Compacts() {
+			v.keep(v.units[i])
+		}
+	}
 }
 
 // mustStay returns the units that stay besides the instructions, whatever their sizes: the
@@ -195,12 +210,29 @@ func (v *view) withAsker(units []int) []int {
 	return units
 }
 
-// cutLarge cuts the results in each unit that takes more than limit tokens. How they are cut
-// depends on nothing but the unit and the limit, so that a result that was cut in an earlier
-// turn is cut to the same text.
-func (v *view) cutLarge(ctx context.Context, cut *cutter, c *agent.Counter, limit int) error {
+// cutLarge cuts the results in each unit that takes more than its share of the room. If all
+// messages then fit, the results get what is left.
+func (v *view) cutLarge(ctx context.Context, cut *cutter, c *agent.Counter, room size) error {
+	if room.tokens == 0 {
+		return nil
+	}
+	limit := max(1, room.tokens/largeShare)
+	var large, sizes []int
+	left := room.tokens
 	for unit := range v.units {
-		if limit == 0 || v.sizes[unit].tokens <= limit || !v.holdsResults(unit) {
+		n := v.sizes[unit].tokens
+		if n > limit && v.holdsResults(unit) {
+			large, sizes = append(large, unit), append(sizes, n)
+		} else {
+			left -= n
+		}
+	}
+	if len(large) == 0 {
+		return nil
+	}
+	limit = max(limit, waterLevel(sizes, left))
+	for _, unit := range large {
+		if v.sizes[unit].tokens <= limit {
 			continue
 		}
 		if _, err := v.cutUnit(ctx, cut, c, unit, limit); err != nil {

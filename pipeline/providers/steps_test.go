@@ -196,7 +196,8 @@ func TestPromptKeepsItsBeginning(t *testing.T) {
 	}
 }
 
-// grown returns how many steps a list takes beyond a budget.
+// grown returns how often the beginning of a list that grows may change: when it first exceeds
+// the budget, and then each time that it has grown by three eighths of the budget.
 func grown(t *testing.T, list []pipeline.Message, budget int) int {
 	t.Helper()
 	n, err := words(t).Total(t.Context(), list)
@@ -206,7 +207,7 @@ func grown(t *testing.T, list []pipeline.Message, budget int) int {
 	if n <= budget {
 		return 0
 	}
-	return (n-budget)/(budget/stepsOfRoom) + 1
+	return (n-budget)/(budget*3/8) + 2
 }
 
 func TestCutText(t *testing.T) {

@@ -28,6 +28,9 @@ type TruncationConfig struct {
 	// names. The same text always has the same handle. Keep must not block. nil: cut texts
 	// name no handle.
 	Keep func(handle, text string)
+	// Memory is what is known of lists that did not fit. Chains of one conversation should share
+	// it. nil means an own one.
+	Memory *Memory
 	// Counter counts tokens. nil means a counter of the default encoding.
 	Counter *agent.Counter
 }
@@ -42,15 +45,15 @@ type TruncationConfig struct {
 // a user message and a system message within the list of Anthropic's form that follows it. The
 // order stays.
 //
-// The oldest message that stays changes in steps of a quarter of the room, not with every
-// turn, and it depends on the list alone. So the beginning of the prompt is the same for many
-// turns, and a model's cache can serve it.
+// Results of tools are cut before a message is left out, if those of a call take more than half
+// of the budget: the beginning and the end of the longest stay, with a line between
+// them that says how much is missing. They get all the room that the other messages leave. The
+// results of the oldest call that stays, and results that must stay, are cut to the room that is left.
 //
-// Of a list that is over the budget, each tool call whose results take more than half of the
-// budget is cut: the beginning and the end of its longest results stay, with a line between
-// them that says how much is missing. What is left of a result depends on the result and the
-// budget alone, so that it is the same in every turn. Results that must stay and still do not
-// fit are cut to the room that is left.
+// What is left uses the budget. A list that begins with one that did not fit goes on growing: it
+// keeps its beginning while that fits (see [Memory]), and is then brought to nine sixteenths of the
+// budget, so that the beginning of the prompt is the same for many turns and a model's cache can
+// serve it.
 //
 // Truncation never changes the state, so that the next run can choose from all messages. It
 // is isolated and safe for concurrent use.
@@ -73,6 +76,7 @@ func newTruncation(cfg TruncationConfig, name string) (*Truncation, error) {
 		return nil, err
 	}
 	cfg.Priority = cmp.Or(cfg.Priority, TruncationPriority)
+	cfg.Memory = cmp.Or(cfg.Memory, new(Memory))
 	return &Truncation{cfg, name}, nil
 }
 
@@ -95,19 +99,36 @@ func (t *Truncation) EstimateTokens(context.Context, *agent.State) (int, error) 
 }
 
 // Apply returns the messages that stay, or nil if all stay.
-func (t *Truncation) Apply(ctx context.Context, _ *agent.State, msgs []pipeline.Message, b agent.Budget) ([]pipeline.Message, error) {
+func (t *Truncation) Apply(ctx context.Context, s *agent.State, msgs []pipeline.Message, b agent.Budget) ([]pipeline.Message, error) {
 	room := size{tokens: tighter(t.cfg.MaxTokens, b.MaxTokens), messages: tighter(t.cfg.MaxMessages, b.MaxMessages)}
 	v, err := newView(ctx, t.cfg.Counter, msgs, room.tokens > 0)
 	if err != nil || !v.total.exceeds(room) {
 		return nil, err
 	}
+	run := ""
+	if s != nil {
+		run = s.RunID
+	}
+	known := t.cfg.Memory.recall(t.name, run, room, msgs)
+	out, pieces, err := known.again(ctx, t.cfg.Counter, v, room)
+	if err != nil || out != nil {
+		keepCuts(t.cfg.Keep, msgs, pieces)
+		return out, err
+	}
+	target := room
+	if known.knows() {
+		target = room.growing()
+	}
 	cut := &cutter{keep: t.cfg.Keep}
-	if err := v.truncate(ctx, cut, t.cfg.Counter, room); err != nil {
+	if err := v.truncate(ctx, cut, t.cfg.Counter, target, room); err != nil {
 		return nil, err
 	}
 	if t.cfg.BeginWithUser {
 		v.beginWithUser(func(int) bool { return false })
 	}
 	cut.report(v)
-	return v.list(), nil
+	if out, pieces = v.list(); out != nil {
+		known.keep(pieces)
+	}
+	return out, nil
 }

@@ -34,10 +34,11 @@ type view struct {
 	keeps      []bool
 	kept       size
 	changed    bool // the messages differ from the given ones
+	given      []pipeline.Message
 }
 
 func newView(ctx context.Context, c *agent.Counter, msgs []pipeline.Message, count bool) (*view, error) {
-	v := &view{msgs: msgs, newestUser: -1, total: size{messages: len(msgs)}}
+	v := &view{msgs: msgs, given: msgs, newestUser: -1, total: size{messages: len(msgs)}}
 	if !count {
 		return v, nil
 	}
@@ -160,15 +161,34 @@ func (v *view) beginWithUser(stays func(i int) bool) {
 	}
 }
 
-// list returns the messages of the kept units, in order. It returns nil if all are kept.
-func (v *view) list() []pipeline.Message {
+// list returns the messages of the kept units, in order, and their pieces. It returns nil if all
+// are kept.
+func (v *view) list() ([]pipeline.Message, []piece) {
 	if v.kept.messages == len(v.msgs) && !v.changed {
-		return nil
+		return nil, nil
 	}
-	out := make([]pipeline.Message, 0, v.kept.messages)
+	pieces := v.pieces("")
+	return made(v.given, pieces), pieces
+}
+
+// all returns all messages as pieces.
+func (v *view) all() []piece {
+	for _, unit := range v.units {
+		v.keep(unit)
+	}
+	return v.pieces("")
+}
+
+// pieces returns the kept messages as pieces, and the text of a summary, if there is one, at the
+// place of the first message that it replaces.
+func (v *view) pieces(summary string) []piece {
+	out := make([]piece, 0, v.kept.messages+1)
 	for i, unit := range v.units {
-		if v.keeps[unit] {
-			out = append(out, v.msgs[i])
+		switch {
+		case v.keeps[unit]:
+			out = append(out, pieceOf(i, &v.given[i], &v.msgs[i]))
+		case summary != "":
+			out, summary = append(out, piece{at: -1, summary: summary}), ""
 		}
 	}
 	return out

@@ -1,9 +1,10 @@
 // Command show prints one screen about a built window: the question, the first five items that
-// were found, the numbers, and where the rest is.
+// were found, the numbers, where the rest is, and other questions to try.
 //
-//	go run ./testdata/demo/show RESULT.json WINDOW.txt
+//	go run ./testdata/demo/show RESULT.json WINDOW.txt QUESTIONS.tsv
 //
-// RESULT is what "anchor-host build -o json" writes. The window is written to WINDOW.
+// RESULT is what "anchor-host build -o json" writes. The window is written to WINDOW. Each line of
+// QUESTIONS begins with a question.
 package main
 
 import (
@@ -38,11 +39,15 @@ type result struct {
 }
 
 func main() {
-	if len(os.Args) != 3 {
-		fmt.Fprintln(os.Stderr, "show: want RESULT.json WINDOW.txt")
+	if len(os.Args) != 4 {
+		fmt.Fprintln(os.Stderr, "show: want RESULT.json WINDOW.txt QUESTIONS.tsv")
 		os.Exit(2)
 	}
-	if err := show(os.Args[1], os.Args[2]); err != nil {
+	err := show(os.Args[1], os.Args[2])
+	if err == nil {
+		err = others(os.Args[3])
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "show:", err)
 		os.Exit(1)
 	}
@@ -81,6 +86,20 @@ func show(from, to string) error {
 	used := w.UsedTokens + w.QueryTokens
 	fmt.Printf("\n%d of %d tokens, %d items found in the window, %d left out, %.0f ms.\n", used, w.MaxTokens, found, len(r.Overflow), r.BuildTimeMS)
 	fmt.Printf("The window as a model gets it: %s\nWhy each item is in it or not:  build/anchor-host explain %s\n", to, from)
+	return nil
+}
+
+// others prints the questions to try.
+func others(path string) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	fmt.Println("\nOthers to try, such as make demo Q=\"How do I walk a directory tree?\":")
+	for line := range strings.Lines(string(data)) {
+		question, _, _ := strings.Cut(line, "\t")
+		fmt.Println("  " + question)
+	}
 	return nil
 }
 

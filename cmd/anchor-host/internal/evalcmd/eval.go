@@ -21,9 +21,10 @@ import (
 func Command(a *cli.App) *cobra.Command {
 	var f evalFlags
 	cmd := &cobra.Command{
-		Use:   "eval [flags] --corpus FILE --queries FILE --qrels FILE",
+		Use:   "eval [flags] --questions FILE | --corpus FILE --queries FILE --qrels FILE",
 		Short: "Measure what retrieval finds and what the budget cut loses",
-		Long: `Measure a configuration on a collection in the form of BEIR: corpus and queries as JSON
+		Long: `Measure a configuration on your own questions, of which "eval init" writes a file to
+edit, or on a collection in the form of BEIR: corpus and queries as JSON
 Lines, judgements as lines of query id, document id and grade. Each query is built once,
 and its ranking after each step and after the budget cut is compared with the judgements.
 
@@ -32,7 +33,9 @@ plugin, --corpus-items all of it to every build. --compare builds with a second
 configuration too, and says which differences are significant. --tune builds nothing, and
 finds numbers and weights for retrievers instead. docs/operate.md says how items become
 documents, how ties count, and what --tune changes.`,
-		Example: `  anchor-host eval -c anchor.yaml --mount docs --corpus scifact/corpus.jsonl \
+		Example: `  anchor-host eval init docs
+  anchor-host eval --questions questions.jsonl
+  anchor-host eval -c anchor.yaml --mount docs --corpus scifact/corpus.jsonl \
     --queries scifact/queries.jsonl --qrels scifact/qrels.tsv --html report.html
   anchor-host eval -c anchor.yaml --compare other.yaml --k 10 --metric ndcg,recall \
     --corpus corpus.jsonl --queries queries.jsonl --qrels qrels.tsv -o json
@@ -43,6 +46,7 @@ documents, how ties count, and what --tune changes.`,
 	cli.WindowFlags(cmd)
 	f.register(cmd)
 	cmd.RunE = a.Run(func(cmd *cobra.Command, _ []string) error { return run(a, cmd, &f) })
+	cmd.AddCommand(initCommand(a))
 	return cmd
 }
 
@@ -75,6 +79,9 @@ func run(a *cli.App, cmd *cobra.Command, f *evalFlags) error {
 	report, err := e.evaluate(cmd.Context(), configs)
 	if err != nil {
 		return err
+	}
+	if n := e.unedited; n > 0 {
+		defer a.Say("warning: %d questions are as eval init wrote them, with the words of the documents: edit them, and delete \"edit\"", n)
 	}
 	return e.finish(report)
 }

@@ -13,6 +13,7 @@ import (
 // evalFlags are the flags of eval that do not override a key of anchor.yaml.
 type evalFlags struct {
 	corpus, queries, qrels      string
+	questions                   string
 	compare, output, html       string
 	depths                      []int
 	kinds, mounts               []string
@@ -26,9 +27,10 @@ type evalFlags struct {
 
 func (f *evalFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.corpus, "corpus", "", "documents, JSON Lines (required)")
-	flags.StringVar(&f.queries, "queries", "", "queries, JSON Lines (required)")
-	flags.StringVar(&f.qrels, "qrels", "", "judgements, tab-separated (required)")
+	flags.StringVar(&f.corpus, "corpus", "", "documents, JSON Lines")
+	flags.StringVar(&f.queries, "queries", "", "queries, JSON Lines")
+	flags.StringVar(&f.qrels, "qrels", "", "judgements, tab-separated")
+	flags.StringVar(&f.questions, "questions", "", "a file of eval init, in the place of these three")
 	flags.IntSliceVar(&f.depths, "k", eval.DefaultDepths, "depths of the metrics")
 	flags.StringSliceVar(&f.kinds, "metric", eval.DefaultKinds, "metrics: "+strings.Join(eval.Kinds(), ", "))
 	flags.IntVar(&f.limit, "limit", 0, "evaluate only the first N queries (default: all)")
@@ -45,8 +47,10 @@ func (f *evalFlags) register(cmd *cobra.Command) {
 	flags.BoolVar(&f.tune, "tune", false, "find good numbers for retrievers of collections and for weights of merged retrievers")
 	flags.BoolVar(&f.missing, "allow-missing", false, "count judgements of documents and queries that do not exist")
 	flags.BoolVar(&f.alert, "strict", false, "exit with 8 when a step or another part was skipped for any query")
-	for _, name := range []string{"corpus", "queries", "qrels"} {
-		_ = cmd.MarkFlagRequired(name) // fails only for an unknown flag
+	cmd.MarkFlagsOneRequired("questions", "corpus")
+	cmd.MarkFlagsRequiredTogether("corpus", "queries", "qrels")
+	for _, other := range []string{"corpus", "queries", "qrels", "corpus-items", "mount"} {
+		cmd.MarkFlagsMutuallyExclusive("questions", other)
 	}
 	cmd.MarkFlagsMutuallyExclusive("mount", "corpus-items")
 	for _, other := range []string{"compare", "html", "corpus-items"} {

@@ -1,6 +1,7 @@
 package evalcmd
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"github.com/anchor-host/anchor-host/anchor/eval"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/errkind"
 )
 
 // corpusMount is the default path at which guests find the corpus.
@@ -27,6 +29,8 @@ type evaluation struct {
 	// folder.
 	stage string
 	bar   *evalProgress
+	// unedited is how many questions nobody has edited.
+	unedited int
 }
 
 // evaluate measures one configuration, or two and their difference.
@@ -56,13 +60,21 @@ func (e *evaluation) with(ctx context.Context, configs []*config.Loaded, f func(
 	for _, file := range []struct {
 		what, path string
 		to         *io.Reader
-	}{{"corpus", e.flags.corpus, &o.Corpus}, {"queries", e.flags.queries, &o.Queries}, {"judgements", e.flags.qrels, &o.Qrels}} {
+	}{{"corpus", e.flags.corpus, &o.Corpus}, {"queries", e.flags.queries, &o.Queries}, {"judgements", e.flags.qrels, &o.Qrels}, {"questions", e.flags.questions, &o.Questions}} {
+		if file.path == "" {
+			continue // either the questions or the others
+		}
 		r, name, err := e.app.Open(file.path)
 		if err != nil {
 			return fmt.Errorf("read %s: %w", file.what, err)
 		}
 		defer r.Close()
 		*file.to = namedReader{r, name}
+	}
+	if o.Questions != nil {
+		if err := e.countUnedited(&o.Questions); err != nil {
+			return err
+		}
 	}
 	if err := e.checkMounts(configs); err != nil {
 		return err
@@ -85,6 +97,26 @@ func (e *evaluation) with(ctx context.Context, configs []*config.Loaded, f func(
 		e.progress(config, done, total)
 	}
 	return f(fronts, o)
+}
+
+// countUnedited counts the questions that are as they were made.
+func (e *evaluation) countUnedited(questions *io.Reader) error {
+	from := (*questions).(namedReader)
+	data, err := io.ReadAll(from)
+	if err != nil {
+		return fmt.Errorf("read questions: %w", err)
+	}
+	list, err := eval.ReadQuestions(from.name, bytes.NewReader(data))
+	if err != nil {
+		return errkind.As(config.ErrInvalid, err)
+	}
+	for i := range list {
+		if list[i].Edit {
+			e.unedited++
+		}
+	}
+	*questions = namedReader{bytes.NewReader(data), from.name}
+	return nil
 }
 
 // namedReader is a reader with a name for error messages.
