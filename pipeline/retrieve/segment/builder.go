@@ -247,7 +247,7 @@ func (b *Builder) Encode() (data, vectors []byte) {
 }
 
 // magic begins a segment; the number is that of its form.
-const magic = "ahseg1\n\x00"
+const magic = "ahseg2\n\x00"
 
 // encode returns the bytes of a segment.
 func (c *content) encode() (data, vectors []byte) {
