@@ -26,8 +26,8 @@ type Retriever struct {
 // Condition is one condition of a filter.
 type Condition struct {
 	Field  string   `key:"field,required" doc:"id, path, title, hash, time, heading, page, line, or a name in the metadata of documents."`
-	Op     string   `key:"op" enum:"=,!=,prefix,>=,<=" default:"=" doc:"The field has one of the values, has none of them, begins with one of them, is at least the value, or is at most the value."`
-	Values []string `key:"values,required" max:"10000" doc:"One or more values; exactly one for >= and <=. Times are written as 2026-01-31 or 2026-01-31T12:00:00Z."`
+	Op     string   `key:"op" enum:"=,!=,prefix,>=,<=,>,<" default:"=" doc:"The field has one of the values, has none of them, begins with one of them, is at least the value, at most, above, or below it. A list in the metadata has each of its elements."`
+	Values []string `key:"values,required" max:"10000" doc:"One or more values; exactly one for >=, <=, > and <. Times are written as 2026-01-31 or 2026-01-31T12:00:00Z."`
 }
 
 // Query returns the settings of every search of the retriever.

@@ -159,7 +159,11 @@ func factConditions(q *store.FactQuery) []retrieve.Condition {
 	now := fmt.Sprint(nanos(q.Now))
 	conditions := []retrieve.Condition{{Field: metaExpires, Op: retrieve.OpAtLeast, Values: []string{now}}}
 	equal := func(field string, values ...string) {
-		conditions = append(conditions, retrieve.Condition{Field: field, Op: retrieve.OpEqual, Values: values})
+		wholes := make([]string, len(values))
+		for i, value := range values {
+			wholes[i] = whole(value)
+		}
+		conditions = append(conditions, retrieve.Condition{Field: field, Op: retrieve.OpEqual, Values: wholes})
 	}
 	if q.Users != nil {
 		equal(metaUser, orNone(q.Users)...)

@@ -34,6 +34,7 @@ func Run(t *testing.T, fresh func(t *testing.T) retrieve.Index) {
 		{"like hits support each other", neighbours},
 		{"equal scores come by id", ties},
 		{"filters", filters},
+		{"words are folded", folded},
 		{"a parent comes in the place of its chunks", parents},
 		{"another model", models},
 		{"results depend on the documents alone", orderFree},
@@ -359,8 +360,8 @@ func filters(t *testing.T, x retrieve.Index) {
 	create(t, x, docs, retrieve.Settings{})
 	day := func(n int) time.Time { return time.Date(2024, 1, n, 0, 0, 0, 0, time.UTC) }
 	must(t, x.Upsert(t.Context(), docs,
-		retrieve.Document{ID: "a", Path: "x/a.go", Time: day(1), Meta: map[string]string{"stars": "9"}, Chunks: []retrieve.Chunk{{Text: "w", Page: 1}, {Text: "w", Page: 10, Headings: []string{"A", "B"}}}},
-		retrieve.Document{ID: "b", Path: "y/b.md", Time: day(2), Meta: map[string]string{"stars": "10"}, Chunks: []retrieve.Chunk{{Text: "w", Lines: retrieve.Lines{From: 7, To: 8}}}},
+		retrieve.Document{ID: "a", Path: "x/a.go", Time: day(1), Meta: map[string]string{"stars": "9", "tags": "go, wasm"}, Chunks: []retrieve.Chunk{{Text: "w", Page: 1}, {Text: "w", Page: 10, Headings: []string{"A", "B"}}}},
+		retrieve.Document{ID: "b", Path: "y/b.md", Time: day(2), Meta: map[string]string{"stars": "10", "tags": "go"}, Chunks: []retrieve.Chunk{{Text: "w", Lines: retrieve.Lines{From: 7, To: 8}}}},
 		text("c", "w")))
 	for _, tt := range []struct {
 		filter []retrieve.Condition
@@ -373,6 +374,17 @@ func filters(t *testing.T, x retrieve.Index) {
 		{[]retrieve.Condition{{Field: "stars", Op: retrieve.OpAtLeast, Values: []string{"10"}}}, []string{"b#1"}},
 		{[]retrieve.Condition{{Field: "stars", Op: retrieve.OpEqual, Values: []string{""}}}, []string{"c#1"}},
 		{[]retrieve.Condition{{Field: "time", Op: retrieve.OpAtMost, Values: []string{"2024-01-01"}}}, []string{"a#1", "a#2"}},
+		{[]retrieve.Condition{{Field: "stars", Op: retrieve.OpAbove, Values: []string{"9"}}}, []string{"b#1"}},
+		{[]retrieve.Condition{{Field: "stars", Op: retrieve.OpBelow, Values: []string{"10"}}}, []string{"a#1", "a#2"}},
+		{[]retrieve.Condition{{Field: "time", Op: retrieve.OpAbove, Values: []string{"2024-01-01"}}}, []string{"b#1"}},
+		{[]retrieve.Condition{{Field: "time", Op: retrieve.OpBelow, Values: []string{"2024-01-02T00:00:00Z"}}}, []string{"a#1", "a#2"}},
+		{[]retrieve.Condition{{Field: "line", Op: retrieve.OpBelow, Values: []string{"7.5"}}}, []string{"b#1"}},
+		{[]retrieve.Condition{{Field: "tags", Op: retrieve.OpEqual, Values: []string{"wasm"}}}, []string{"a#1", "a#2"}},
+		{[]retrieve.Condition{{Field: "tags", Op: retrieve.OpEqual, Values: []string{"go, wasm"}}}, []string{"a#1", "a#2"}},
+		{[]retrieve.Condition{{Field: "tags", Op: retrieve.OpEqual, Values: []string{"go"}}}, []string{"a#1", "a#2", "b#1"}},
+		{[]retrieve.Condition{{Field: "tags", Op: retrieve.OpNotEqual, Values: []string{"wasm"}}}, []string{"b#1", "c#1"}},
+		{[]retrieve.Condition{{Field: "tags", Op: retrieve.OpPrefix, Values: []string{"wa"}}}, []string{"a#1", "a#2"}},
+		{[]retrieve.Condition{{Field: "tags", Op: retrieve.OpEqual, Values: []string{"was"}}}, []string{}},
 		{[]retrieve.Condition{{Field: "page", Op: retrieve.OpAtLeast, Values: []string{"2"}}}, []string{"a#2"}},
 		{[]retrieve.Condition{{Field: "line", Op: retrieve.OpEqual, Values: []string{"7"}}}, []string{"b#1"}},
 		{[]retrieve.Condition{{Field: "heading", Op: retrieve.OpPrefix, Values: []string{"A > B"}}, {Field: "id", Op: retrieve.OpEqual, Values: []string{"a"}}}, []string{"a#2"}},
@@ -383,6 +395,23 @@ func filters(t *testing.T, x retrieve.Index) {
 		if !slices.Equal(have, tt.want) {
 			t.Errorf("%+v: have %q, want %q", tt.filter, have, tt.want)
 		}
+	}
+}
+
+func folded(t *testing.T, x retrieve.Index) {
+	create(t, x, docs, retrieve.Settings{})
+	for i, tt := range []struct{ text, query string }{
+		{"a naïve plan", "naive"}, {"a plain façade", "facade"}, {"Größe", "grosse"}, {"soft\u00adhyphen", "softhyphen"},
+		{"ﾊﾝｶｸｶﾀｶﾅ", "ハンカクカタカナ"}, {"초과근무 승인", "초과근무를"}, {"ฉันอยู่ที่กรุงเทพมหานครทุกวัน", "กรุงเทพ"},
+		{"يُغادِرُ", "يغادر"}, {"ភាសាខ្មែរ", "ខ្មែរ"}, {"ພາສາລາວ", "ລາວ"}, {"မြန်မာဘာသာ", "ဘာသာ"}, {"cafe\u0301", "CAFÉ"},
+	} {
+		id := fmt.Sprint("fold", i)
+		must(t, x.Upsert(t.Context(), docs, text(id, tt.text)))
+		want(t, find(t, x, docs, retrieve.Query{Text: tt.query}), id+"#1")
+	}
+	must(t, x.Upsert(t.Context(), docs, text("cpp", "written in C++"), text("cs", "written in C#"), text("c", "written in C"), text("net", "runs on .NET"), text("fish", "a net of a fisher")))
+	for query, id := range map[string]string{"C++": "cpp#1", "c#": "cs#1", "C": "c#1", ".NET": "net#1", "net": "fish#1"} {
+		want(t, find(t, x, docs, retrieve.Query{Text: query}), id)
 	}
 }
 
