@@ -16,9 +16,6 @@ import (
 //go:embed table.bin
 var data string
 
-// Name is the name of the embedder in configurations.
-const Name = "builtin"
-
 var embedder = sync.OnceValue(func() retrieve.Embedder {
 	t, err := open(data)
 	if err != nil {
@@ -39,7 +36,7 @@ type vectorizer struct {
 }
 
 func newEmbedder(t *table) *vectorizer {
-	e := &vectorizer{table: t, model: retrieve.Model{ID: Name + ":" + hex.EncodeToString([]byte(t.digest)), Dimension: t.dimension}}
+	e := &vectorizer{table: t, model: retrieve.Model{ID: "builtin:" + hex.EncodeToString([]byte(t.digest)), Dimension: t.dimension}}
 	e.work.New = func() any { return &work{known: make(map[string]int32)} }
 	return e
 }
