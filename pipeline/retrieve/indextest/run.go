@@ -326,7 +326,7 @@ func bothScores(t *testing.T, x retrieve.Index) {
 func neighbours(t *testing.T, x retrieve.Index) {
 	create(t, x, docs, retrieve.Settings{Model: retrieve.Model{ID: "m", Dimension: 3}})
 	for id, v := range map[string][]float32{
-		"alone": {1, -1, 0}, "far": {0, 0, 1}, "like1": {1, 1.05, 0}, "like2": {1, 1.06, 0}, "like3": {1, 1.07, 0}, "like4": {1, 1.08, 0},
+		"best": {1, 0, 0.1}, "alone": {1, -1, 0}, "far": {0, 0, 1}, "like1": {1, 1.05, 0}, "like2": {1, 1.06, 0}, "like3": {1, 1.07, 0}, "like4": {1, 1.08, 0},
 	} {
 		must(t, x.Upsert(t.Context(), docs, retrieve.Document{ID: id, Chunks: []retrieve.Chunk{{Text: "w", Vector: v}}}))
 	}
@@ -336,8 +336,8 @@ func neighbours(t *testing.T, x retrieve.Index) {
 		q := retrieve.Query{By: retrieve.ByHybrid, Text: "question", Vector: []float32{1, 0, 0}, VectorWeight: &all, Neighbours: &share}
 		hits, err := x.Search(t.Context(), docs, q)
 		must(t, err)
-		if len(hits) != 7 || !strings.HasPrefix(hits[0].ID, want) {
-			t.Fatalf("with %v: hits %+v, want %s first", share, hits, want)
+		if len(hits) != 8 || hits[0].ID != "best#1" || !strings.HasPrefix(hits[1].ID, want) {
+			t.Fatalf("with %v: hits %+v, want best, then %s", share, hits, want)
 		}
 		for _, h := range hits {
 			if h.Score < 0 || h.Score > 1 {

@@ -79,7 +79,11 @@ func (v *View) fuse(ctx context.Context, q *retrieve.Query, words, vectors []Hit
 	}
 	v.sort(hits)
 	if *q.Neighbours > 0 {
-		if err := v.blend(ctx, hits[:min(len(hits), q.Depth, retrieve.MaxBlended)], *q.Neighbours); err != nil {
+		most := 1.0 // the best by words and by vectors
+		if q.Fusion == retrieve.FusionRRF && len(hits) > 0 {
+			most = max(hits[0].Score, math.SmallestNonzeroFloat64)
+		}
+		if err := v.blend(ctx, hits[:min(len(hits), q.Depth, retrieve.MaxBlended)], *q.Neighbours, most); err != nil {
 			return nil, err
 		}
 		v.sort(hits)
