@@ -326,7 +326,7 @@ func bothScores(t *testing.T, x retrieve.Index) {
 func neighbours(t *testing.T, x retrieve.Index) {
 	create(t, x, docs, retrieve.Settings{Model: retrieve.Model{ID: "m", Dimension: 3}})
 	for id, v := range map[string][]float32{
-		"best": {1, 0, 0.1}, "alone": {1, -1, 0}, "far": {0, 0, 1}, "like1": {1, 1.05, 0}, "like2": {1, 1.06, 0}, "like3": {1, 1.07, 0}, "like4": {1, 1.08, 0},
+		"best": {1, 0.6, 0}, "alone": {1, -1, 0}, "far": {0, 0, 1}, "like1": {1, 1.05, 0}, "like2": {1, 1.06, 0}, "like3": {1, 1.07, 0}, "like4": {1, 1.08, 0},
 	} {
 		must(t, x.Upsert(t.Context(), docs, retrieve.Document{ID: id, Chunks: []retrieve.Chunk{{Text: "w", Vector: v}}}))
 	}
