@@ -60,9 +60,20 @@ type Query struct {
 	// means [DefaultNeighbours]. Hits without a
 	// vector, and those after the best [MaxBlended], keep their score.
 	Neighbours *float64
+	// KeepCopies also returns chunks that show the same as a better hit: the same text, context and
+	// headings. Without it such chunks are named in the Copies of that hit.
+	KeepCopies bool
 	// Depth is the length of the lists that a hybrid query merges. 0 means K, and at least
 	// [DefaultDepth].
 	Depth int
+}
+
+// Copy is another place of what a hit shows.
+type Copy struct {
+	// ID is that of the chunk, as in [Hit].
+	ID string `json:"id"`
+	// Path is that of its document.
+	Path string `json:"path"`
 }
 
 // Hit is a chunk that was found.
@@ -91,6 +102,8 @@ type Hit struct {
 	Headings []string          `json:"headings,omitempty"`
 	Page     int               `json:"page,omitempty"`
 	Lines    Lines             `json:"lines,omitzero"`
+	// Copies are the other places of what the chunk shows, at most 16 of those that match too.
+	Copies []Copy `json:"copies,omitempty"`
 	// Vector is that of the chunk, of length 1, or nil. Model is the ID of the model that made it.
 	Vector []float32 `json:"vector,omitempty"`
 	Model  string    `json:"model,omitempty"`

@@ -130,9 +130,9 @@ func (s *Store) factIDs(ctx context.Context, c *conn, list int64, col collection
 	if err != nil {
 		return nil, err
 	}
-	queries := []retrieve.Query{{By: retrieve.ByWords, Text: q.Text}}
+	queries := []retrieve.Query{{By: retrieve.ByWords, Text: q.Text, KeepCopies: true}}
 	if m := col.settings.Model; q.Vector != nil && q.Model == m.ID && len(q.Vector) == m.Dimension {
-		queries = append(queries, retrieve.Query{By: retrieve.ByVectors, Vector: q.Vector})
+		queries = append(queries, retrieve.Query{By: retrieve.ByVectors, Vector: q.Vector, KeepCopies: true})
 	}
 	for _, one := range queries {
 		one.K, one.Filter = q.Most, factConditions(q)

@@ -35,6 +35,7 @@ func Run(t *testing.T, fresh func(t *testing.T) retrieve.Index) {
 		{"equal scores come by id", ties},
 		{"filters", filters},
 		{"words are folded", folded},
+		{"copies come once", copies},
 		{"a parent comes in the place of its chunks", parents},
 		{"another model", models},
 		{"results depend on the documents alone", orderFree},
@@ -333,7 +334,7 @@ func neighbours(t *testing.T, x retrieve.Index) {
 	must(t, x.Upsert(t.Context(), docs, retrieve.Document{ID: "words", Chunks: []retrieve.Chunk{{Text: "question"}}}))
 	all := 1.0
 	for share, want := range map[float64]string{0: "alone", 0.9: "like"} {
-		q := retrieve.Query{By: retrieve.ByHybrid, Text: "question", Vector: []float32{1, 0, 0}, VectorWeight: &all, Neighbours: &share}
+		q := retrieve.Query{By: retrieve.ByHybrid, Text: "question", Vector: []float32{1, 0, 0}, VectorWeight: &all, Neighbours: &share, KeepCopies: true}
 		hits, err := x.Search(t.Context(), docs, q)
 		must(t, err)
 		if len(hits) != 8 || hits[0].ID != "best#1" || !strings.HasPrefix(hits[1].ID, want) {
@@ -352,8 +353,8 @@ func ties(t *testing.T, x retrieve.Index) {
 	for _, id := range []string{"c", "a", "b", "B"} {
 		must(t, x.Upsert(t.Context(), docs, text(id, "same", "same")))
 	}
-	want(t, find(t, x, docs, retrieve.Query{Text: "same"}), "B#1", "B#2", "a#1", "a#2", "b#1", "b#2", "c#1", "c#2")
-	want(t, find(t, x, docs, retrieve.Query{Text: "same", K: 3}), "B#1", "B#2", "a#1")
+	want(t, find(t, x, docs, retrieve.Query{Text: "same", KeepCopies: true}), "B#1", "B#2", "a#1", "a#2", "b#1", "b#2", "c#1", "c#2")
+	want(t, find(t, x, docs, retrieve.Query{Text: "same", K: 3, KeepCopies: true}), "B#1", "B#2", "a#1")
 }
 
 func filters(t *testing.T, x retrieve.Index) {
@@ -390,7 +391,7 @@ func filters(t *testing.T, x retrieve.Index) {
 		{[]retrieve.Condition{{Field: "heading", Op: retrieve.OpPrefix, Values: []string{"A > B"}}, {Field: "id", Op: retrieve.OpEqual, Values: []string{"a"}}}, []string{"a#2"}},
 		{[]retrieve.Condition{{Field: "heading", Op: retrieve.OpPrefix, Values: []string{"A"}}, {Field: "id", Op: retrieve.OpEqual, Values: []string{"b"}}}, []string{}},
 	} {
-		have := find(t, x, docs, retrieve.Query{Text: "w", Filter: tt.filter})
+		have := find(t, x, docs, retrieve.Query{Text: "w", Filter: tt.filter, KeepCopies: true})
 		slices.Sort(have)
 		if !slices.Equal(have, tt.want) {
 			t.Errorf("%+v: have %q, want %q", tt.filter, have, tt.want)
@@ -412,6 +413,43 @@ func folded(t *testing.T, x retrieve.Index) {
 	must(t, x.Upsert(t.Context(), docs, text("cpp", "written in C++"), text("cs", "written in C#"), text("c", "written in C"), text("net", "runs on .NET"), text("fish", "a net of a fisher")))
 	for query, id := range map[string]string{"C++": "cpp#1", "c#": "cs#1", "C": "c#1", ".NET": "net#1", "net": "fish#1"} {
 		want(t, find(t, x, docs, retrieve.Query{Text: query}), id)
+	}
+}
+
+func copies(t *testing.T, x retrieve.Index) {
+	create(t, x, docs, retrieve.Settings{Model: retrieve.Model{ID: "m", Dimension: 2}})
+	add := func(id, title, text string, heading string, v ...float32) {
+		must(t, x.Upsert(t.Context(), docs, retrieve.Document{ID: id, Path: "at/" + id, Title: title, Chunks: []retrieve.Chunk{{Text: text, Headings: []string{title, heading}, Vector: v}}}))
+	}
+	add("b", "B", "the same words", "H", 1, 0)
+	add("a", "A", "the same words", "H", 1, 0)
+	add("other", "O", "other words", "H", 1, 1)
+	add("heading", "A", "the same words", "another", 1, 0.1)
+	for i := range 300 {
+		add(fmt.Sprintf("many%03d", i), "", "licence words, words, words", "", 0.9, 0.1)
+	}
+	for _, by := range []retrieve.By{retrieve.ByWords, retrieve.ByVectors, retrieve.ByHybrid} {
+		q := retrieve.Query{By: by, Text: "words", Vector: []float32{1, 0}, K: 5}
+		hits, err := x.Search(t.Context(), docs, q)
+		must(t, err)
+		ids := map[string]retrieve.Hit{}
+		for _, h := range hits {
+			ids[h.ID] = h
+		}
+		if len(hits) != 4 || ids["heading#1"].ID == "" || ids["other#1"].ID == "" || len(ids["many000#1"].Copies) != 16 || !reflect.DeepEqual(ids["a#1"].Copies, []retrieve.Copy{{ID: "b#1", Path: "at/b"}}) {
+			t.Errorf("%s: %+v", by, hits)
+		}
+		if it := ids["a#1"]; it.ID != "" && it.Item().Metadata["copies"] != "at/b" {
+			t.Errorf("%s: item %+v", by, it.Item().Metadata)
+		}
+		q.KeepCopies = true
+		if hits, err = x.Search(t.Context(), docs, q); err != nil || len(hits) != 5 || hits[0].Copies != nil {
+			t.Errorf("%s with copies: %+v, error %v", by, hits, err)
+		}
+		q.KeepCopies, q.Filter = false, []retrieve.Condition{{Field: "id", Op: retrieve.OpEqual, Values: []string{"b", "other"}}}
+		if hits, err = x.Search(t.Context(), docs, q); err != nil || len(hits) != 2 || hits[0].Copies != nil || hits[1].Copies != nil {
+			t.Errorf("%s with a filter: %+v, error %v", by, hits, err)
+		}
 	}
 }
 
