@@ -124,10 +124,8 @@ bench-tokens: ## token counting against tiktoken-go, with the ratios
 	$(GO) test -run '^$$' -bench . ./tokens/internal/bpe
 
 .PHONY: bench-retrieve
-bench-retrieve: ## quality, ingestion and queries beside bleve, SQLite FTS5 and chromem-go; fetches a table of vectors (RETRIEVE=-short: seconds)
-	@mkdir -p build/demo
-	@testdata/demo/table.sh build/demo/table
-	$(GO) -C tools/retrieve run . -table $(CURDIR)/build/demo/table $(RETRIEVE)
+bench-retrieve: ## quality, ingestion and queries beside bleve, SQLite FTS5 and chromem-go (RETRIEVE=-short: seconds)
+	$(GO) -C tools/retrieve run . $(RETRIEVE)
 
 .PHONY: builtin-table
 builtin-table: ## make the table of vectors that is part of the program again, of one that it fetches (19 MB, needs pip)
