@@ -96,9 +96,8 @@ demo: build/anchor-host plugins build/demo/anchor.yaml ## answer Q="…" about t
 	@$(GO) run ./testdata/demo/show build/demo/result.json build/demo/window.txt testdata/demo/questions.tsv
 
 .PHONY: demo-hybrid
-demo-hybrid: build/anchor-host ## answer Q="…" about the Go standard library by words and meaning; fetches a table of vectors (19 MB, needs pip)
+demo-hybrid: build/anchor-host ## answer Q="…" about the Go standard library by words and meaning
 	@mkdir -p build/demo
-	@testdata/demo/table.sh build/demo/table
 	@cp testdata/demo/hybrid.yaml build/demo/
 	@build/anchor-host ingest "$(GOROOT_SRC)" --config build/demo/hybrid.yaml --collection go --include '*.go' \
 		--exclude '*_test.go' --exclude cmd --exclude vendor --exclude internal --exclude testdata >/dev/null
@@ -125,10 +124,13 @@ bench-tokens: ## token counting against tiktoken-go, with the ratios
 	$(GO) test -run '^$$' -bench . ./tokens/internal/bpe
 
 .PHONY: bench-retrieve
-bench-retrieve: ## quality, ingestion and queries beside bleve, SQLite FTS5 and chromem-go; fetches a table of vectors (RETRIEVE=-short: seconds)
-	@mkdir -p build/demo
+bench-retrieve: ## quality, ingestion and queries beside bleve, SQLite FTS5 and chromem-go (RETRIEVE=-short: seconds)
+	$(GO) -C tools/retrieve run . $(RETRIEVE)
+
+.PHONY: builtin-table
+builtin-table: ## make the table of vectors that is part of the program again, of one that it fetches (19 MB, needs pip)
 	@testdata/demo/table.sh build/demo/table
-	$(GO) -C tools/retrieve run . -table $(CURDIR)/build/demo/table $(RETRIEVE)
+	$(GO) -C tools/retrieve run ./table $(CURDIR)/build/demo/table $(CURDIR)/pipeline/retrieve/builtin/table.bin
 
 .PHONY: bench-documents
 bench-documents: ## words found in documents of packages, beside pdftotext, pandoc and w3m (DOCUMENTS='-peers', '-sets PDF', '-v', folders)

@@ -95,9 +95,9 @@ type Condition struct {
 	// Field is id, path, title, hash, time, heading, page, line, or a name in the metadata of
 	// documents.
 	Field string `json:"field"`
-	// Op is "=", "!=", "prefix", ">=" or "<=".
+	// Op is "=", "!=", "prefix", ">=", "<=", ">" or "<".
 	Op string `json:"op"`
-	// Values are one or more; ">=" and "<=" take one.
+	// Values are one or more; those that compare sizes take one.
 	Values []string `json:"values"`
 }
 

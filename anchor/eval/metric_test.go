@@ -210,3 +210,13 @@ func TestRank(t *testing.T) {
 		}
 	}
 }
+
+// The id of a record begins behind the name of the file, whatever it has in it.
+func TestDocumentAfter(t *testing.T) {
+	r := Ranker{Metadata: "doc_id", After: "#"}
+	for id, want := range map[string]string{"corpus.jsonl#42": "42", "corpus.jsonl#https://a.b/c#get-started": "https://a.b/c#get-started", "42": "42", "a#": "a#"} {
+		if got := r.Document(&pipeline.Item{ID: "x", Metadata: map[string]any{"doc_id": id}}); got != want {
+			t.Errorf("%s: %q, want %q", id, got, want)
+		}
+	}
+}

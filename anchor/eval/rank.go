@@ -24,8 +24,8 @@ type Ranker struct {
 	// Cut, if set, ends a document id at its first occurrence. An example is "#" in
 	// "guide.md#2", the second chunk of a file.
 	Cut string
-	// After, if set, begins a document id behind its last occurrence. An example is "#" in
-	// "corpus.jsonl#42", the record of a file.
+	// After, if set, begins a document id behind its first occurrence. An example is "#" in
+	// "corpus.jsonl#42", the record of a file; the id of a record may have one too.
 	After string
 	// ListOrder breaks ties by the order of the list instead of the document id.
 	ListOrder bool
@@ -34,7 +34,7 @@ type Ranker struct {
 // Document returns the id of the document that an item belongs to.
 func (r *Ranker) Document(it *pipeline.Item) string {
 	id := r.name(it)
-	if i := strings.LastIndex(id, r.After); r.After != "" && i >= 0 && i+len(r.After) < len(id) {
+	if i := strings.Index(id, r.After); r.After != "" && i >= 0 && i+len(r.After) < len(id) {
 		id = id[i+len(r.After):]
 	}
 	if r.Cut != "" {

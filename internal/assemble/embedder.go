@@ -11,14 +11,15 @@ import (
 	"github.com/anchor-host/anchor-host/internal/ledger"
 	"github.com/anchor-host/anchor-host/internal/tape"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
+	program "github.com/anchor-host/anchor-host/pipeline/retrieve/builtin"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve/httpembed"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve/static"
 )
 
 // embedders returns the embedders of a configuration, none of them open.
 func embedders(c *config.Config, path func(string) string, t *tape.Tape) map[string]*lazyEmbedder {
-	all := make(map[string]*lazyEmbedder, len(c.Embedders))
-	for name, e := range c.Embedders {
+	all := make(map[string]*lazyEmbedder, len(c.Embedders)+1)
+	for name, e := range c.AllEmbedders() {
 		all[name] = &lazyEmbedder{name: name, opening: make(chan struct{}, 1), open: func() (retrieve.Embedder, error) { return openTaped(name, e, path, t) }}
 	}
 	return all
@@ -37,10 +38,13 @@ func openTaped(name string, e config.Embedder, path func(string) string, t *tape
 }
 
 func openEmbedder(e config.Embedder, path func(string) string) (retrieve.Embedder, error) {
-	if s := e.Static; s != nil {
+	switch s := e.Static; {
+	case s != nil:
 		return static.Open(static.Options{Table: path(s.Table), Tokenizer: path(s.Tokenizer), Tensor: s.Tensor})
+	case e.HTTP != nil:
+		return openServer(e.HTTP, path)
 	}
-	return openServer(e.HTTP, path)
+	return program.Embedder(), nil
 }
 
 func openServer(h *config.HTTPEmbedder, path func(string) string) (retrieve.Embedder, error) {

@@ -69,9 +69,7 @@ func (k *checker) window() {
 	k.frames()
 	k.enricher()
 	if used := c.Embedder; used != "" {
-		if _, ok := c.Embedders[used]; !ok {
-			k.find("embedder", "no embedder %q%s", used, hint(k, used, c.Embedders))
-		}
+		missing(k, "embedder", "embedder", used, c.AllEmbedders())
 	}
 }
 

@@ -23,6 +23,8 @@ func (k *checker) embedders() {
 	for _, name := range slices.Sorted(maps.Keys(k.config.Embedders)) {
 		e, path := k.config.Embedders[name], strict.Join("embedders", name)
 		switch {
+		case name == BuiltinEmbedder:
+			k.find(path, "builtin is the embedder of the program (choose another name)")
 		case (e.Static == nil) == (e.HTTP == nil):
 			k.find(path, "want static or http, one of them")
 		case e.HTTP != nil:
@@ -40,9 +42,8 @@ func (k *checker) embedders() {
 		if u := k.config.Collections[name].Context; u != nil {
 			k.optional(path+".context", u)
 		}
-		used := k.config.Collections[name].Embedder
-		if _, ok := k.config.Embedders[used]; used != "" && !ok {
-			k.find(path+".embedder", "no embedder %q%s", used, hint(k, used, k.config.Embedders))
+		if used := k.config.Collections[name].Embedder; used != "" {
+			missing(k, path+".embedder", "embedder", used, k.config.AllEmbedders())
 		}
 	}
 }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -14,6 +15,19 @@ import (
 type Embedder struct {
 	Static *StaticEmbedder `key:"static" doc:"A table with one vector for each token. It needs no server. The vector of a text is the mean of those of its tokens."`
 	HTTP   *HTTPEmbedder   `key:"http" doc:"A server with the API of OpenAI for embeddings, such as Ollama, llama.cpp, TEI or a vendor."`
+}
+
+// BuiltinEmbedder is the name of the embedder that is part of the program.
+const BuiltinEmbedder = "builtin"
+
+// AllEmbedders returns the embedders by name, with that of the program, which has no field.
+func (c *Config) AllEmbedders() map[string]Embedder {
+	all := maps.Clone(c.Embedders)
+	if all == nil {
+		all = make(map[string]Embedder, 1)
+	}
+	all[BuiltinEmbedder] = Embedder{}
+	return all
 }
 
 // StaticEmbedder is a table with one vector for each token.
@@ -45,7 +59,7 @@ type HTTPEmbedder struct {
 type Collection struct {
 	Shared           Readers       `key:"shared" doc:"Who may read the collection beside its owner: true for all tenants, or a list of tenants. Their builds, searches and plugins then read the collection of the owner by this name, never one of their own. Only the owner writes to it."`
 	Owner            string        `key:"owner" doc:"The tenant that owns the shared collection. Default: the tenant that the file names."`
-	Embedder         string        `key:"embedder" doc:"Name of an entry of embedders, which makes the vectors of its documents and questions. Default: none; documents are found by their words."`
+	Embedder         string        `key:"embedder" doc:"Name of an entry of embedders, which makes the vectors of its documents and questions, or builtin, a table of vectors in the program that needs no file and no server. Default: none; documents are found by their words."`
 	Context          *Use          `key:"context" doc:"A plugin that says where each chunk stands in its document (operation process), such as contextual-chunks. Ingestion calls it for each new or changed document with the chunks as items. What it writes into their metadata as context is searched with the chunk, and not shown. timeout bounds one call."`
 	ContextBudget    ContextBudget `key:"context_budget" doc:"What context may ask of models in one run of ingest. It is in the place of max_calls_per_build, max_tokens_per_build and the budgets of grants. When it is spent, the run ends and says so, and the next run goes on from there."`
 	Stem             *bool         `key:"stem" doc:"Finds English words in their other forms too: flags for flag. Say false for texts in other languages. It is fixed when the collection is made. Default: true."`

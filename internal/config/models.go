@@ -54,7 +54,7 @@ func (k *checker) models() {
 // services checks that what is granted exists.
 func (k *checker) services(path string, g Grants) {
 	if g.Embed != nil {
-		missing(k, path+".embed.embedder", "embedder", g.Embed.Embedder, k.config.Embedders)
+		missing(k, path+".embed.embedder", "embedder", g.Embed.Embedder, k.config.AllEmbedders())
 	}
 	if g.Search != nil && len(g.Search.Collections) == 0 {
 		k.find(path+".search.collections", "name at least one collection")
@@ -84,7 +84,7 @@ func (k *checker) facts() {
 		return
 	}
 	if f.Embedder != "" {
-		missing(k, "memory.facts.embedder", "embedder", f.Embedder, k.config.Embedders)
+		missing(k, "memory.facts.embedder", "embedder", f.Embedder, k.config.AllEmbedders())
 	}
 	if f.Consolidate != nil {
 		missing(k, "memory.facts.consolidate.model", "model", f.Consolidate.Model, k.config.Models)

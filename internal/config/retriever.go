@@ -18,7 +18,7 @@ type Retriever struct {
 	Fusion     string      `key:"fusion" enum:"weighted,rrf" doc:"For hybrid: how words and vectors are merged, as for retrievers of a step. Default: weighted."`
 	K1         *float64    `key:"k1" min:"0" max:"100" doc:"For words: how much repetitions of a word count. With 0, one is as good as many. Default: 1.5."`
 	B          *float64    `key:"b" min:"0" max:"1" doc:"For words: how much long texts are marked down. Default: 0.75."`
-	Neighbours *float64    `key:"neighbours" min:"0" max:"1" doc:"For hybrid: the share of a result's score that comes from the results most like it. It helps where several texts answer a question, and harms where only one does. It changes the best 1000 results at most. Default: 0."`
+	Neighbours *float64    `key:"neighbours" min:"0" max:"1" doc:"For hybrid: the share of a result's score that comes from the results most like it. It helps where several texts answer a question. The better a result is by words and by vectors, the smaller its share. It changes the best 1000 results at most. Default: 0.8."`
 	Depth      int         `key:"depth" min:"1" max:"10000" doc:"For hybrid: how many results of words and of vectors are merged. Default: 100, or top_k if that is more."`
 	Filter     []Condition `key:"filter" doc:"Only chunks that meet all of these conditions are found."`
 }
@@ -26,8 +26,8 @@ type Retriever struct {
 // Condition is one condition of a filter.
 type Condition struct {
 	Field  string   `key:"field,required" doc:"id, path, title, hash, time, heading, page, line, or a name in the metadata of documents."`
-	Op     string   `key:"op" enum:"=,!=,prefix,>=,<=" default:"=" doc:"The field has one of the values, has none of them, begins with one of them, is at least the value, or is at most the value."`
-	Values []string `key:"values,required" max:"10000" doc:"One or more values; exactly one for >= and <=. Times are written as 2026-01-31 or 2026-01-31T12:00:00Z."`
+	Op     string   `key:"op" enum:"=,!=,prefix,>=,<=,>,<" default:"=" doc:"The field has one of the values, has none of them, begins with one of them, is at least the value, at most, above, or below it. A list in the metadata has each of its elements."`
+	Values []string `key:"values,required" max:"10000" doc:"One or more values; exactly one for >=, <=, > and <. Times are written as 2026-01-31 or 2026-01-31T12:00:00Z."`
 }
 
 // Query returns the settings of every search of the retriever.

@@ -505,3 +505,36 @@ func (f *fixture) wantFails(want ...string) {
 		}
 	}
 }
+
+// A run that ends early keeps the vectors that it has, also those of records of one file.
+func TestInterruptedEmbedding(t *testing.T) {
+	f := newFixture(t)
+	var lines strings.Builder
+	for i := range 500 {
+		fmt.Fprintf(&lines, "{\"_id\": \"r%d\", \"text\": \"Record number %d.\"}\n", i, i)
+	}
+	f.write("corpus.jsonl", lines.String())
+	paid := 0
+	f.o.Embedder = &fake{id: "m", make: func(texts []string) ([][]float32, error) {
+		if paid+len(texts) > 250 {
+			return nil, retrieve.ErrUnavailable
+		}
+		paid += len(texts)
+		return nil, nil
+	}}
+	if _, err := ingest.Run(f.Context(), f.index, []ingest.Source{{Path: filepath.Join(f.dir, "corpus.jsonl")}}, f.o); !errors.Is(err, retrieve.ErrUnavailable) {
+		t.Fatalf("error %v", err)
+	}
+	info, err := f.index.Collection(t.Context(), f.o.Collection)
+	if err != nil || paid == 0 || info.Vectors != paid {
+		t.Fatalf("%d vectors, %d were made, error %v", info.Vectors, paid, err)
+	}
+	again := 0
+	f.o.Embedder = &fake{id: "m", make: func(texts []string) ([][]float32, error) {
+		again += len(texts)
+		return nil, nil
+	}}
+	if _, err := ingest.Run(f.Context(), f.index, []ingest.Source{{Path: filepath.Join(f.dir, "corpus.jsonl")}}, f.o); err != nil || paid+again != 500 {
+		t.Errorf("%d texts after %d, error %v", again, paid, err)
+	}
+}

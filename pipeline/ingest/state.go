@@ -33,6 +33,7 @@ type run struct {
 	batch  []retrieve.Document
 	size   int
 	writes chan error // the result of the batch that is being written, or nil
+	texts  int        // how many texts the next call of the embedder has
 
 	mu     sync.Mutex // of what follows, and of the callbacks
 	report Report

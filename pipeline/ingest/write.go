@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 )
@@ -64,14 +65,70 @@ func (g *run) wait() error {
 	return err
 }
 
-// write embeds and writes a batch.
-func (g *run) write(ctx context.Context, batch []retrieve.Document) error {
-	if g.o.Embedder != nil {
-		var err error
-		if batch, err = g.embed(ctx, batch); err != nil {
-			return err
+const (
+	// firstTexts is how many texts an embedder gets in the first call: a few requests to a server.
+	firstTexts = 64
+	// writeEvery is the longest time after which vectors are written, because they were paid for and a
+	// run may end early.
+	writeEvery = 5 * time.Second
+)
+
+// write embeds and writes a batch: at once if the embedder is fast, and otherwise in parts, so that a run
+// that is interrupted loses little of what it has paid for.
+func (g *run) write(ctx context.Context, batch []retrieve.Document) (err error) {
+	if g.o.Embedder == nil {
+		return g.store(ctx, batch)
+	}
+	var ready []retrieve.Document
+	written := time.Now()
+	for len(batch) > 0 {
+		n, began := g.part(batch), time.Now()
+		good, failed := g.embed(ctx, batch[:n])
+		ready = append(ready, good...)
+		if failed != nil {
+			return errors.Join(failed, g.store(context.WithoutCancel(ctx), begun(ready, batch)))
+		}
+		batch = batch[n:]
+		if time.Since(began) < writeEvery/4 {
+			g.texts *= 2
+		}
+		if time.Since(written) >= writeEvery {
+			if err := g.store(ctx, begun(ready, batch)); err != nil {
+				return err
+			}
+			ready, written = nil, time.Now()
 		}
 	}
+	return g.store(ctx, ready)
+}
+
+// begun adds what says that the records of a file are not complete, if some of them are written without
+// the rest of a batch.
+func begun(ready, rest []retrieve.Document) []retrieve.Document {
+	if len(ready) == 0 {
+		return nil
+	}
+	file, is := isRecord(ready[len(ready)-1].ID)
+	at := slices.IndexFunc(rest, func(d retrieve.Document) bool { return d.ID == file })
+	if !is || at < 0 {
+		return ready
+	}
+	mark := rest[at]
+	mark.Hash, mark.Size, mark.ModTime = "", 0, time.Time{}
+	return append(ready, mark)
+}
+
+// part returns how many documents of a batch are embedded in one call.
+func (g *run) part(batch []retrieve.Document) (n int) {
+	g.texts = min(max(g.texts, firstTexts), retrieve.MaxChunks)
+	for texts := 0; n < len(batch) && texts < g.texts; n++ {
+		texts += len(batch[n].Chunks)
+	}
+	return n
+}
+
+// store writes documents.
+func (g *run) store(ctx context.Context, batch []retrieve.Document) error {
 	batch = slices.DeleteFunc(batch, func(d retrieve.Document) bool { return g.incomplete(&d) })
 	if len(batch) == 0 {
 		return nil
@@ -117,8 +174,11 @@ func vectorBytes(batch []retrieve.Document) int {
 // each document is tried alone, so that only those that cause it are left out.
 func (g *run) embed(ctx context.Context, batch []retrieve.Document) ([]retrieve.Document, error) {
 	err := g.embedAll(ctx, batch)
-	if err == nil || ctx.Err() != nil {
-		return batch, err
+	if err == nil {
+		return batch, nil
+	}
+	if ctx.Err() != nil {
+		return nil, err
 	}
 	if errors.Is(err, retrieve.ErrUnavailable) {
 		return nil, resumable(err)
@@ -132,9 +192,9 @@ func (g *run) embed(ctx context.Context, batch []retrieve.Document) ([]retrieve.
 			good, row = append(good, batch[i]), 0
 			continue
 		case ctx.Err() != nil:
-			return nil, ctx.Err()
+			return good, ctx.Err()
 		case errors.Is(err, retrieve.ErrUnavailable), row == maxEmbedFailures:
-			return nil, resumable(err)
+			return good, resumable(err)
 		}
 		row++
 		g.noVectors(&batch[i], err)

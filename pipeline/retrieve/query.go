@@ -21,6 +21,8 @@ const (
 	DefaultDepth = 100
 	// DefaultVectorWeight is the weight of vectors beside 1 - DefaultVectorWeight for words.
 	DefaultVectorWeight = 0.3
+	// DefaultNeighbours is the default of [Query.Neighbours], the best for SciFact and Cranfield together.
+	DefaultNeighbours = 0.8
 	// MaxK is the greatest number of hits.
 	MaxK = 10_000
 	// MaxBlended is the greatest number of hits whose scores Neighbours changes, the best ones.
@@ -53,13 +55,25 @@ type Query struct {
 	// nil means [DefaultVectorWeight].
 	VectorWeight *float64
 	// Neighbours is the share, 0 to 1, of the score of a hybrid hit that comes from the hits
-	// most like it by their vectors. It helps where several chunks answer a question, because
-	// those are like each other, and harms where only one does. nil means 0. Hits without a
+	// most like it by their vectors; the better the hit is by words and by vectors, the smaller.
+	// It helps where several chunks answer a question, because those are like each other. nil
+	// means [DefaultNeighbours]. Hits without a
 	// vector, and those after the best [MaxBlended], keep their score.
 	Neighbours *float64
+	// KeepCopies also returns chunks that show the same as a better hit: the same text, context and
+	// headings. Without it such chunks are named in the Copies of that hit.
+	KeepCopies bool
 	// Depth is the length of the lists that a hybrid query merges. 0 means K, and at least
 	// [DefaultDepth].
 	Depth int
+}
+
+// Copy is another place of what a hit shows.
+type Copy struct {
+	// ID is that of the chunk, as in [Hit].
+	ID string `json:"id"`
+	// Path is that of its document.
+	Path string `json:"path"`
 }
 
 // Hit is a chunk that was found.
@@ -88,6 +102,8 @@ type Hit struct {
 	Headings []string          `json:"headings,omitempty"`
 	Page     int               `json:"page,omitempty"`
 	Lines    Lines             `json:"lines,omitzero"`
+	// Copies are the other places of what the chunk shows, at most 16 of those that match too.
+	Copies []Copy `json:"copies,omitempty"`
 	// Vector is that of the chunk, of length 1, or nil. Model is the ID of the model that made it.
 	Vector []float32 `json:"vector,omitempty"`
 	Model  string    `json:"model,omitempty"`

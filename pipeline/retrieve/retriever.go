@@ -104,6 +104,13 @@ func (h *Hit) Item() core.Item {
 			metadata[k] = v
 		}
 	}
+	if len(h.Copies) > 0 {
+		paths := make([]string, len(h.Copies))
+		for i, c := range h.Copies {
+			paths[i] = c.Path
+		}
+		metadata["copies"] = strings.Join(paths, ListSeparator)
+	}
 	for k, n := range map[string]int{"page": h.Page, "line": h.Lines.From, "line_end": h.Lines.To} {
 		if n > 0 {
 			metadata[k] = int64(n)

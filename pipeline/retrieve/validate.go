@@ -155,11 +155,8 @@ func (q Query) Complete() (Query, error) {
 	if q.By != ByWords && q.Vector == nil {
 		return q, fmt.Errorf("query: by %s: %w: no vector", q.By, ErrInvalid)
 	}
-	k1, b, weight := DefaultK1, DefaultB, DefaultVectorWeight
-	q.K1, q.B, q.VectorWeight = cmp.Or(q.K1, &k1), cmp.Or(q.B, &b), cmp.Or(q.VectorWeight, &weight)
-	if q.Neighbours == nil {
-		q.Neighbours = new(float64)
-	}
+	k1, b, weight, neighbours := DefaultK1, DefaultB, DefaultVectorWeight, DefaultNeighbours
+	q.K1, q.B, q.VectorWeight, q.Neighbours = cmp.Or(q.K1, &k1), cmp.Or(q.B, &b), cmp.Or(q.VectorWeight, &weight), cmp.Or(q.Neighbours, &neighbours)
 	q.K, q.Fusion = cmp.Or(q.K, DefaultK), cmp.Or(q.Fusion, FusionWeighted)
 	q.Depth = cmp.Or(q.Depth, max(q.K, DefaultDepth))
 	for _, l := range []struct {

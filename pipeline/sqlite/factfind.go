@@ -130,9 +130,9 @@ func (s *Store) factIDs(ctx context.Context, c *conn, list int64, col collection
 	if err != nil {
 		return nil, err
 	}
-	queries := []retrieve.Query{{By: retrieve.ByWords, Text: q.Text}}
+	queries := []retrieve.Query{{By: retrieve.ByWords, Text: q.Text, KeepCopies: true}}
 	if m := col.settings.Model; q.Vector != nil && q.Model == m.ID && len(q.Vector) == m.Dimension {
-		queries = append(queries, retrieve.Query{By: retrieve.ByVectors, Vector: q.Vector})
+		queries = append(queries, retrieve.Query{By: retrieve.ByVectors, Vector: q.Vector, KeepCopies: true})
 	}
 	for _, one := range queries {
 		one.K, one.Filter = q.Most, factConditions(q)
@@ -159,7 +159,11 @@ func factConditions(q *store.FactQuery) []retrieve.Condition {
 	now := fmt.Sprint(nanos(q.Now))
 	conditions := []retrieve.Condition{{Field: metaExpires, Op: retrieve.OpAtLeast, Values: []string{now}}}
 	equal := func(field string, values ...string) {
-		conditions = append(conditions, retrieve.Condition{Field: field, Op: retrieve.OpEqual, Values: values})
+		wholes := make([]string, len(values))
+		for i, value := range values {
+			wholes[i] = whole(value)
+		}
+		conditions = append(conditions, retrieve.Condition{Field: field, Op: retrieve.OpEqual, Values: wholes})
 	}
 	if q.Users != nil {
 		equal(metaUser, orNone(q.Users)...)

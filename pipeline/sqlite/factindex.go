@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
@@ -109,6 +110,12 @@ func (f *indexedFact) expires() int64 {
 	return nanos(*f.entry.Expires)
 }
 
+// whole returns a text so that a filter takes it for no list: the facts of the user "a, b" are not
+// those of the user "a".
+func whole(value string) string {
+	return strings.ReplaceAll(value, retrieve.ListSeparator, ",\x00")
+}
+
 // The names of the fields by which a search filters facts.
 const (
 	metaUser    = "user"
@@ -120,12 +127,12 @@ const (
 
 // document returns the fact as the collection has it.
 func (f *indexedFact) document() retrieve.Document {
-	meta := map[string]string{metaType: f.entry.Type, metaExpires: fmt.Sprint(f.expires())}
+	meta := map[string]string{metaType: whole(f.entry.Type), metaExpires: fmt.Sprint(f.expires())}
 	if f.entry.User != "" {
-		meta[metaUser] = f.entry.User
+		meta[metaUser] = whole(f.entry.User)
 	}
 	if f.entry.Session != "" {
-		meta[metaSession] = f.entry.Session
+		meta[metaSession] = whole(f.entry.Session)
 	}
 	for _, tag := range f.entry.Tags {
 		meta[metaTag+tag] = "1"

@@ -176,3 +176,21 @@ func TestFactsKilled(t *testing.T) {
 	}
 	must(t, s.Check(t.Context()))
 }
+
+// A user whose name looks like a list of names is not each of them.
+func TestFactsOfAListOfNames(t *testing.T) {
+	s := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Sync: Normal})
+	must(t, s.Put(t.Context(), factsOfT, store.Record{ID: "x", Data: json.RawMessage(`{"content":"The zeppelin lands.","user_id":"ann, bob","session_id":"s, t"}`)}))
+	for _, tt := range []struct {
+		q    store.FactQuery
+		want int
+	}{
+		{store.FactQuery{Users: []string{"ann, bob"}, Sessions: []string{"s, t"}}, 1},
+		{store.FactQuery{Users: []string{"ann"}}, 0}, {store.FactQuery{Users: []string{"bob"}}, 0}, {store.FactQuery{Sessions: []string{"s"}}, 0},
+	} {
+		tt.q.Text, tt.q.Most = "zeppelin", 1
+		if found, err := s.FindFacts(t.Context(), "t", tt.q); err != nil || len(found) != tt.want {
+			t.Errorf("%+v: %d facts, error %v, want %d", tt.q, len(found), err, tt.want)
+		}
+	}
+}

@@ -128,7 +128,7 @@ func killVictim(t *testing.T, name string, after time.Duration, env ...string) (
 // checkPairs checks that pairs 1 to n of a victim are there, and at most one more.
 func checkPairs(t *testing.T, s *Store, name string, n int) {
 	t.Helper()
-	hits, err := s.Index().Search(t.Context(), killed, retrieve.Query{Text: "word" + name, K: retrieve.MaxK})
+	hits, err := s.Index().Search(t.Context(), killed, retrieve.Query{Text: "word" + name, K: retrieve.MaxK, KeepCopies: true})
 	must(t, err)
 	have := map[string]string{}
 	for _, h := range hits {

@@ -95,6 +95,13 @@ func (c *conn) hit(view *segment.View, s segment.Scored) (retrieve.Hit, error) {
 		Path: f.Document.Path, Title: f.Document.Title, Hash: f.Document.Hash, Time: f.Document.Time, Meta: f.Document.Meta,
 		Headings: f.Chunk.Headings, Page: f.Chunk.Page, Lines: f.Chunk.Lines, Vector: f.Chunk.Vector,
 	}
+	for _, place := range s.Copies {
+		other, err := view.Found(place)
+		if err != nil {
+			return h, err
+		}
+		h.Copies = append(h.Copies, retrieve.Copy{ID: fmt.Sprintf("%s#%d", other.Document.ID, other.Index+1), Path: other.Document.Path})
+	}
 	at, found := f.Number<<chunkBits|int64(f.Index), false
 	err = c.query(findText, []driver.Value{f.Number << chunkBits, at}, func(row []driver.Value) error {
 		first, texts, err := scanTexts(row)

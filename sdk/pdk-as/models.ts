@@ -118,7 +118,7 @@ export class Search {
 
   /**
    * Says what each hit must be like. field is id, path, title, hash, time, heading, page, line, or
-   * a name in the metadata; op is =, !=, prefix, >= or <=.
+   * a name in the metadata; op is =, !=, prefix, >=, <=, > or <.
    */
   where(field: string, op: string, values: string[]): Search {
     this.filter += (this.filter == "" ? "" : ",") + '{"field":' + quote(field) + ',"op":' + quote(op) + ',"values":' + list(values) + "}";

@@ -125,7 +125,7 @@ static inline const float *anchor_vector(const anchor_vectors *v, uint32_t i) { 
 /* ---- Search ---- */
 
 /* A condition of a search. field is id, path, title, hash, time, heading, page, line, or a name
- * in the metadata; op is =, !=, prefix, >= or <=. */
+ * in the metadata; op is =, !=, prefix, >=, <=, > or <. */
 typedef struct {
     const char *field, *op;
     const anchor_text *values;

@@ -140,7 +140,7 @@ pub const Search = struct {
 pub const Condition = struct {
     /// id, path, title, hash, time, heading, page, line, or a name in the metadata.
     field: []const u8,
-    /// =, !=, prefix, >= or <=.
+    /// =, !=, prefix, >=, <=, > or <.
     op: []const u8,
     values: []const []const u8,
 };

@@ -40,7 +40,7 @@ func parse(args []string, stderr io.Writer) (*flags, error) {
 	set := flag.NewFlagSet("retrieve", flag.ContinueOnError)
 	set.SetOutput(stderr)
 	set.StringVar(&f.data, "data", os.Getenv("ANCHOR_DATA_DIR"), "folder with the sets scifact and cranfield in BEIR's form; empty leaves out the quality (default ANCHOR_DATA_DIR)")
-	set.StringVar(&f.table, "table", os.Getenv("ANCHOR_STATIC"), "folder with table.safetensors and tokenizer.json, as testdata/demo/table.sh makes it; empty leaves out the vectors (default ANCHOR_STATIC)")
+	set.StringVar(&f.table, "table", os.Getenv("ANCHOR_STATIC"), "folder with table.safetensors and tokenizer.json, as testdata/demo/table.sh makes it; empty means the table of the program (default ANCHOR_STATIC)")
 	only := set.String("sets", "", "regular expression of the names of the sets to measure; empty means all")
 	set.IntVar(&f.runs, "runs", 3, "processes for each engine and set")
 	set.BoolVar(&f.short, "short", false, "everything once and small, in seconds: shows that it works, judges no figure")

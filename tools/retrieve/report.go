@@ -40,9 +40,6 @@ func measureSet(ctx context.Context, f *flags, set string, stderr io.Writer) (*r
 		if set == setFiles && (!e.ours || e.name == oursVector) {
 			continue
 		}
-		if e.vectors && f.table == "" && set != setSmall && set != setLarge {
-			continue
-		}
 		jobs = append(jobs, &job{Set: set, Engine: e.name, Data: f.data, Table: f.table, Vectors: e.vectors, Short: f.short})
 	}
 	all := make([][]figures, len(jobs))

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/anchor/eval"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
+	"github.com/anchor-host/anchor-host/pipeline/retrieve/builtin"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve/static"
 )
 
@@ -55,9 +55,6 @@ func setsOf(f *flags, stderr io.Writer) []string {
 		} else {
 			fmt.Fprintf(stderr, "retrieve: %s is left out: it is not in the folder of -data %q\n", set, f.data)
 		}
-	}
-	if f.table == "" {
-		fmt.Fprintln(stderr, "retrieve: the vectors of texts are left out: -table names no table (make one: testdata/demo/table.sh FOLDER)")
 	}
 	sets = append(sets, setFiles, setSmall)
 	if !f.short {
@@ -161,9 +158,10 @@ func (c *collection) embed(ctx context.Context, folder string) error {
 	return nil
 }
 
-func openTable(folder string) (*static.Embedder, error) {
+// openTable opens a table, or that of the program.
+func openTable(folder string) (retrieve.Embedder, error) {
 	if folder == "" {
-		return nil, errors.New("-table names no folder")
+		return builtin.Embedder(), nil
 	}
 	return static.Open(static.Options{Table: filepath.Join(folder, "table.safetensors"), Tokenizer: filepath.Join(folder, "tokenizer.json")})
 }

@@ -101,9 +101,9 @@ func (r *report) beside(s *result, ours string, peers ...string) {
 
 // speed compares queries with the targets for made-up chunks.
 func (r *report) speed(s *result) {
-	most := 2.0
+	most := 1.5
 	if s.Set == setLarge {
-		most = 25
+		most = 20
 	}
 	if row := s.row(oursHybrid); row != nil {
 		r.most(s.Set+": hybrid query, p50 in ms", row.P50, most)
@@ -116,6 +116,6 @@ func (r *report) files(s *result) {
 		r.least(s.Set+": "+oursWords+": MB/cpu-s", row.Ingest, 20)
 	}
 	if row := s.row(oursHybrid); row != nil {
-		r.least(s.Set+": "+oursHybrid+": MB/cpu-s", row.Ingest, 8)
+		r.least(s.Set+": "+oursHybrid+": MB/cpu-s", row.Ingest, 10)
 	}
 }

@@ -97,16 +97,16 @@ func decodeFilter(raw json.RawMessage) ([]services.Condition, error) {
 	var out []services.Condition
 	for i, s := range stated {
 		values, err := list[string](s.Values, services.MaxConditions)
-		one := s.Op == ">=" || s.Op == "<="
+		one := slices.Contains([]string{">=", "<=", ">", "<"}, s.Op)
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("[%d].values: %w", i, err)
 		case s.Field == "":
 			return nil, fmt.Errorf("[%d].field: is missing", i)
 		case !one && !slices.Contains([]string{"=", "!=", "prefix"}, s.Op):
-			return nil, fmt.Errorf("[%d].op: is %q (want =, !=, prefix, >= or <=)", i, s.Op)
+			return nil, fmt.Errorf("[%d].op: is %q (want =, !=, prefix, >=, <=, > or <)", i, s.Op)
 		case len(values) == 0 || one && len(values) > 1:
-			return nil, fmt.Errorf("[%d].values: has %d values (want one or more, and one for >= and <=)", i, len(values))
+			return nil, fmt.Errorf("[%d].values: has %d values (want one or more, and one for >=, <=, > and <)", i, len(values))
 		}
 		out = append(out, services.Condition{Field: s.Field, Op: s.Op, Values: values})
 	}

@@ -1,9 +1,9 @@
 package analysis
 
 import (
-	"strings"
-
 	"github.com/kljensen/snowball/english"
+
+	"github.com/anchor-host/anchor-host/pipeline/retrieve/words"
 )
 
 // LuceneStopWord reports whether a token is one of the 33 words that Lucene's English
@@ -24,11 +24,13 @@ func LuceneStopWord(token string) bool {
 // and auxiliary verbs. The list suits questions in whole sentences better.
 func EnglishStopWord(token string) bool { return english.IsStopWord(token) }
 
-// StopList makes a stop function of a list of words.
-func StopList(words []string) func(token string) bool {
-	set := make(map[string]struct{}, len(words))
-	for _, w := range words {
-		set[strings.ToLower(w)] = struct{}{}
+// StopList makes a stop function of a list of words, which are folded as texts are.
+func StopList(list []string) func(token string) bool {
+	set := make(map[string]struct{}, len(list))
+	for _, w := range list {
+		for s := (words.Scanner{Text: w}); s.Next(); {
+			set[string(s.Word())] = struct{}{}
+		}
 	}
 	return func(token string) bool {
 		_, ok := set[token]

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/anchor-host/anchor-host/internal/apiclient"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
@@ -16,6 +17,10 @@ type Embedder struct {
 	request, shown string
 	client         *apiclient.Client
 	cache          *cache
+
+	// most is how many texts are in a request. It starts with Options.Batch, and is halved when the
+	// server does not answer in time.
+	most atomic.Int32
 
 	learning chan struct{} // holds a value while the dimension is asked for
 	mu       sync.Mutex
@@ -35,11 +40,12 @@ func New(o Options) (*Embedder, error) {
 	e := &Embedder{
 		o: o, learning: make(chan struct{}, 1), learned: retrieve.Model{ID: o.id(), Dimension: o.Dimensions}, cache: newCache(o.Cache),
 		client: apiclient.New(apiclient.Options{
-			Name: fmt.Sprintf("embedding model %q", o.Model), Header: header, Secrets: secrets, Timeout: o.Timeout, Retries: o.Retries, Timeouts: maxTimeouts, Concurrency: o.Concurrency, Rate: o.Rate, Pause: o.pause,
+			Name: fmt.Sprintf("embedding model %q", o.Model), Header: header, Secrets: secrets, Timeout: o.Timeout, Retries: o.Retries, Concurrency: o.Concurrency, Rate: o.Rate, Pause: o.pause,
 			Advice: apiclient.Advice{Busy: "lower rate or concurrency, or wait", Slow: "raise timeout, or lower batch", Refused: "make chunks smaller, or lower batch"},
 		}),
 	}
 	e.request, e.shown = o.address()
+	e.most.Store(int32(o.Batch))
 	return e, nil
 }
 
@@ -61,7 +67,7 @@ func (e *Embedder) Model(ctx context.Context) (retrieve.Model, error) {
 		return m, nil
 	}
 	vectors := make([][]float32, 1)
-	if err := e.send(ctx, []string{"dimension"}, vectors, 0); err != nil {
+	if err := e.send(ctx, []string{"dimension"}, vectors, 0, maxTimeouts); err != nil {
 		return retrieve.Model{}, e.failed(err)
 	}
 	e.mu.Lock()
@@ -126,7 +132,7 @@ func (e *Embedder) all(ctx context.Context, texts []string, prefix string, vecto
 		part, into := prefixed(texts[from:to], prefix), vectors[from:to]
 		wait.Go(func() {
 			defer func() { <-own }()
-			if err := e.send(ctx, part, into, dimension); err != nil {
+			if err := e.send(ctx, part, into, dimension, maxTimeouts); err != nil {
 				cancel(err)
 			}
 		})
@@ -142,7 +148,7 @@ func (e *Embedder) all(ctx context.Context, texts []string, prefix string, vecto
 // batch returns the end of the batch that begins at from.
 func (e *Embedder) batch(texts []string, from, prefix int) int {
 	size, to := 0, from
-	for to < len(texts) && to-from < e.o.Batch {
+	for to < len(texts) && to-from < int(e.most.Load()) {
 		size += prefix + len(texts[to])
 		if to > from && size > e.o.BatchBytes {
 			break

@@ -1,6 +1,7 @@
 package httpembed
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/binary"
@@ -70,6 +71,7 @@ func (f *fake) embed(w http.ResponseWriter, r *http.Request) {
 	for most := f.most.Load(); now > most && !f.most.CompareAndSwap(most, now); most = f.most.Load() {
 	}
 	body, err := io.ReadAll(r.Body) // a server notices only then that its client hangs up
+	r.Body = io.NopCloser(bytes.NewReader(body))
 	if err != nil || f.answer != nil && f.answer(n, w, r) {
 		return
 	}
@@ -239,13 +241,13 @@ func TestFailures(t *testing.T) {
 		{"headers", status(401, `{"error": "token ho-secret or ho-secret-2, part pa-secret"}`), retrieve.ErrUnavailable, "token *** or ***, part *** (check key)", 1},
 		{"path", status(404, ``), retrieve.ErrUnavailable, "404 Not Found (check base_url and model)", 1},
 		{"refused", status(400, `{"message": "too\n\u001b[2J long"}`), nil, `400 Bad Request: too \u001b[2J long (make chunks smaller`, 1},
-		{"never", func(_ int, _ http.ResponseWriter, r *http.Request) bool { <-r.Context().Done(); return true }, retrieve.ErrUnavailable, "no answer within 50ms (raise timeout", 2},
+		{"never", func(_ int, _ http.ResponseWriter, r *http.Request) bool { <-r.Context().Done(); return true }, retrieve.ErrUnavailable, "no answer within 50ms (raise timeout", 3},
 		{"half an answer", func(_ int, w http.ResponseWriter, r *http.Request) bool {
 			_, _ = io.WriteString(w, `{"data": [`)
 			w.(http.Flusher).Flush()
 			<-r.Context().Done()
 			return true
-		}, retrieve.ErrUnavailable, "no answer within 50ms", 2},
+		}, retrieve.ErrUnavailable, "no answer within 50ms", 3},
 		{"hung up", func(_ int, _ http.ResponseWriter, _ *http.Request) bool { panic(http.ErrAbortHandler) }, retrieve.ErrUnavailable, "EOF (is the server running", 3},
 		{"too few", body(`{"data": [{"index": 1, "embedding": [1, 2, 3]}]}`), retrieve.ErrVectors, "the answer has 1 for 2 texts", 1},
 		{"too many", body(`{"data": [{"embedding": [1, 2, 3]}, {"embedding": [1, 2, 3]}, {"embedding": [1, 2, 3]}]}`), retrieve.ErrVectors, "more than 2 for 2 texts", 1},
@@ -438,4 +440,40 @@ func FuzzDecode(f *testing.F) {
 			t.Fatalf("%v: %v", into, err)
 		}
 	})
+}
+
+// A server that cannot answer a whole batch in time gets smaller ones, also afterwards.
+func TestSlowServer(t *testing.T) {
+	var most atomic.Int32
+	f := serve(t, func(_ int, w http.ResponseWriter, r *http.Request) bool {
+		var in struct{ Input []string }
+		if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
+			t.Error(err)
+		}
+		if len(in.Input) > 4 {
+			<-r.Context().Done()
+			return true
+		}
+		most.Store(max(most.Load(), int32(len(in.Input))))
+		var out []string
+		for i := range in.Input {
+			out = append(out, fmt.Sprintf(`{"index": %d, "embedding": [1, 2, 3]}`, i))
+		}
+		_, _ = fmt.Fprintf(w, `{"data": [%s]}`, strings.Join(out, ","))
+		return true
+	})
+	e := f.embedder(t, func(o *Options) { o.Timeout, o.Dimensions, o.Batch, o.Concurrency = 100*time.Millisecond, 3, 16, 1 })
+	for want := range []int{0, 1} {
+		if _, err := e.Embed(t.Context(), retrieve.SideDocument, texts(40)); err != nil {
+			t.Fatal(err)
+		}
+		if want == 0 && most.Load() != 4 {
+			t.Errorf("batches of %d", most.Load())
+		}
+		if want == 0 {
+			f.requests.Store(0)
+		} else if n := f.requests.Load(); n != 10 {
+			t.Errorf("%d requests, want 10: the server's size was forgotten", n)
+		}
+	}
 }

@@ -34,6 +34,8 @@ func Run(t *testing.T, fresh func(t *testing.T) retrieve.Index) {
 		{"like hits support each other", neighbours},
 		{"equal scores come by id", ties},
 		{"filters", filters},
+		{"words are folded", folded},
+		{"copies come once", copies},
 		{"a parent comes in the place of its chunks", parents},
 		{"another model", models},
 		{"results depend on the documents alone", orderFree},
@@ -325,18 +327,18 @@ func bothScores(t *testing.T, x retrieve.Index) {
 func neighbours(t *testing.T, x retrieve.Index) {
 	create(t, x, docs, retrieve.Settings{Model: retrieve.Model{ID: "m", Dimension: 3}})
 	for id, v := range map[string][]float32{
-		"alone": {1, -1, 0}, "far": {0, 0, 1}, "like1": {1, 1.05, 0}, "like2": {1, 1.06, 0}, "like3": {1, 1.07, 0}, "like4": {1, 1.08, 0},
+		"best": {1, 0.6, 0}, "alone": {1, -1, 0}, "far": {0, 0, 1}, "like1": {1, 1.05, 0}, "like2": {1, 1.06, 0}, "like3": {1, 1.07, 0}, "like4": {1, 1.08, 0},
 	} {
 		must(t, x.Upsert(t.Context(), docs, retrieve.Document{ID: id, Chunks: []retrieve.Chunk{{Text: "w", Vector: v}}}))
 	}
 	must(t, x.Upsert(t.Context(), docs, retrieve.Document{ID: "words", Chunks: []retrieve.Chunk{{Text: "question"}}}))
 	all := 1.0
 	for share, want := range map[float64]string{0: "alone", 0.9: "like"} {
-		q := retrieve.Query{By: retrieve.ByHybrid, Text: "question", Vector: []float32{1, 0, 0}, VectorWeight: &all, Neighbours: &share}
+		q := retrieve.Query{By: retrieve.ByHybrid, Text: "question", Vector: []float32{1, 0, 0}, VectorWeight: &all, Neighbours: &share, KeepCopies: true}
 		hits, err := x.Search(t.Context(), docs, q)
 		must(t, err)
-		if len(hits) != 7 || !strings.HasPrefix(hits[0].ID, want) {
-			t.Fatalf("with %v: hits %+v, want %s first", share, hits, want)
+		if len(hits) != 8 || hits[0].ID != "best#1" || !strings.HasPrefix(hits[1].ID, want) {
+			t.Fatalf("with %v: hits %+v, want best, then %s", share, hits, want)
 		}
 		for _, h := range hits {
 			if h.Score < 0 || h.Score > 1 {
@@ -351,16 +353,16 @@ func ties(t *testing.T, x retrieve.Index) {
 	for _, id := range []string{"c", "a", "b", "B"} {
 		must(t, x.Upsert(t.Context(), docs, text(id, "same", "same")))
 	}
-	want(t, find(t, x, docs, retrieve.Query{Text: "same"}), "B#1", "B#2", "a#1", "a#2", "b#1", "b#2", "c#1", "c#2")
-	want(t, find(t, x, docs, retrieve.Query{Text: "same", K: 3}), "B#1", "B#2", "a#1")
+	want(t, find(t, x, docs, retrieve.Query{Text: "same", KeepCopies: true}), "B#1", "B#2", "a#1", "a#2", "b#1", "b#2", "c#1", "c#2")
+	want(t, find(t, x, docs, retrieve.Query{Text: "same", K: 3, KeepCopies: true}), "B#1", "B#2", "a#1")
 }
 
 func filters(t *testing.T, x retrieve.Index) {
 	create(t, x, docs, retrieve.Settings{})
 	day := func(n int) time.Time { return time.Date(2024, 1, n, 0, 0, 0, 0, time.UTC) }
 	must(t, x.Upsert(t.Context(), docs,
-		retrieve.Document{ID: "a", Path: "x/a.go", Time: day(1), Meta: map[string]string{"stars": "9"}, Chunks: []retrieve.Chunk{{Text: "w", Page: 1}, {Text: "w", Page: 10, Headings: []string{"A", "B"}}}},
-		retrieve.Document{ID: "b", Path: "y/b.md", Time: day(2), Meta: map[string]string{"stars": "10"}, Chunks: []retrieve.Chunk{{Text: "w", Lines: retrieve.Lines{From: 7, To: 8}}}},
+		retrieve.Document{ID: "a", Path: "x/a.go", Time: day(1), Meta: map[string]string{"stars": "9", "tags": "go, wasm"}, Chunks: []retrieve.Chunk{{Text: "w", Page: 1}, {Text: "w", Page: 10, Headings: []string{"A", "B"}}}},
+		retrieve.Document{ID: "b", Path: "y/b.md", Time: day(2), Meta: map[string]string{"stars": "10", "tags": "go"}, Chunks: []retrieve.Chunk{{Text: "w", Lines: retrieve.Lines{From: 7, To: 8}}}},
 		text("c", "w")))
 	for _, tt := range []struct {
 		filter []retrieve.Condition
@@ -373,15 +375,80 @@ func filters(t *testing.T, x retrieve.Index) {
 		{[]retrieve.Condition{{Field: "stars", Op: retrieve.OpAtLeast, Values: []string{"10"}}}, []string{"b#1"}},
 		{[]retrieve.Condition{{Field: "stars", Op: retrieve.OpEqual, Values: []string{""}}}, []string{"c#1"}},
 		{[]retrieve.Condition{{Field: "time", Op: retrieve.OpAtMost, Values: []string{"2024-01-01"}}}, []string{"a#1", "a#2"}},
+		{[]retrieve.Condition{{Field: "stars", Op: retrieve.OpAbove, Values: []string{"9"}}}, []string{"b#1"}},
+		{[]retrieve.Condition{{Field: "stars", Op: retrieve.OpBelow, Values: []string{"10"}}}, []string{"a#1", "a#2"}},
+		{[]retrieve.Condition{{Field: "time", Op: retrieve.OpAbove, Values: []string{"2024-01-01"}}}, []string{"b#1"}},
+		{[]retrieve.Condition{{Field: "time", Op: retrieve.OpBelow, Values: []string{"2024-01-02T00:00:00Z"}}}, []string{"a#1", "a#2"}},
+		{[]retrieve.Condition{{Field: "line", Op: retrieve.OpBelow, Values: []string{"7.5"}}}, []string{"b#1"}},
+		{[]retrieve.Condition{{Field: "tags", Op: retrieve.OpEqual, Values: []string{"wasm"}}}, []string{"a#1", "a#2"}},
+		{[]retrieve.Condition{{Field: "tags", Op: retrieve.OpEqual, Values: []string{"go, wasm"}}}, []string{"a#1", "a#2"}},
+		{[]retrieve.Condition{{Field: "tags", Op: retrieve.OpEqual, Values: []string{"go"}}}, []string{"a#1", "a#2", "b#1"}},
+		{[]retrieve.Condition{{Field: "tags", Op: retrieve.OpNotEqual, Values: []string{"wasm"}}}, []string{"b#1", "c#1"}},
+		{[]retrieve.Condition{{Field: "tags", Op: retrieve.OpPrefix, Values: []string{"wa"}}}, []string{"a#1", "a#2"}},
+		{[]retrieve.Condition{{Field: "tags", Op: retrieve.OpEqual, Values: []string{"was"}}}, []string{}},
 		{[]retrieve.Condition{{Field: "page", Op: retrieve.OpAtLeast, Values: []string{"2"}}}, []string{"a#2"}},
 		{[]retrieve.Condition{{Field: "line", Op: retrieve.OpEqual, Values: []string{"7"}}}, []string{"b#1"}},
 		{[]retrieve.Condition{{Field: "heading", Op: retrieve.OpPrefix, Values: []string{"A > B"}}, {Field: "id", Op: retrieve.OpEqual, Values: []string{"a"}}}, []string{"a#2"}},
 		{[]retrieve.Condition{{Field: "heading", Op: retrieve.OpPrefix, Values: []string{"A"}}, {Field: "id", Op: retrieve.OpEqual, Values: []string{"b"}}}, []string{}},
 	} {
-		have := find(t, x, docs, retrieve.Query{Text: "w", Filter: tt.filter})
+		have := find(t, x, docs, retrieve.Query{Text: "w", Filter: tt.filter, KeepCopies: true})
 		slices.Sort(have)
 		if !slices.Equal(have, tt.want) {
 			t.Errorf("%+v: have %q, want %q", tt.filter, have, tt.want)
+		}
+	}
+}
+
+func folded(t *testing.T, x retrieve.Index) {
+	create(t, x, docs, retrieve.Settings{})
+	for i, tt := range []struct{ text, query string }{
+		{"a naïve plan", "naive"}, {"a plain façade", "facade"}, {"Größe", "grosse"}, {"soft\u00adhyphen", "softhyphen"},
+		{"ﾊﾝｶｸｶﾀｶﾅ", "ハンカクカタカナ"}, {"초과근무 승인", "초과근무를"}, {"ฉันอยู่ที่กรุงเทพมหานครทุกวัน", "กรุงเทพ"},
+		{"يُغادِرُ", "يغادر"}, {"ភាសាខ្មែរ", "ខ្មែរ"}, {"ພາສາລາວ", "ລາວ"}, {"မြန်မာဘာသာ", "ဘာသာ"}, {"cafe\u0301", "CAFÉ"},
+	} {
+		id := fmt.Sprint("fold", i)
+		must(t, x.Upsert(t.Context(), docs, text(id, tt.text)))
+		want(t, find(t, x, docs, retrieve.Query{Text: tt.query}), id+"#1")
+	}
+	must(t, x.Upsert(t.Context(), docs, text("cpp", "written in C++"), text("cs", "written in C#"), text("c", "written in C"), text("net", "runs on .NET"), text("fish", "a net of a fisher")))
+	for query, id := range map[string]string{"C++": "cpp#1", "c#": "cs#1", "C": "c#1", ".NET": "net#1", "net": "fish#1"} {
+		want(t, find(t, x, docs, retrieve.Query{Text: query}), id)
+	}
+}
+
+func copies(t *testing.T, x retrieve.Index) {
+	create(t, x, docs, retrieve.Settings{Model: retrieve.Model{ID: "m", Dimension: 2}})
+	add := func(id, title, text string, heading string, v ...float32) {
+		must(t, x.Upsert(t.Context(), docs, retrieve.Document{ID: id, Path: "at/" + id, Title: title, Chunks: []retrieve.Chunk{{Text: text, Headings: []string{title, heading}, Vector: v}}}))
+	}
+	add("b", "B", "the same words", "H", 1, 0)
+	add("a", "A", "the same words", "H", 1, 0)
+	add("other", "O", "other words", "H", 1, 1)
+	add("heading", "A", "the same words", "another", 1, 0.1)
+	for i := range 300 {
+		add(fmt.Sprintf("many%03d", i), "", "licence words, words, words", "", 0.9, 0.1)
+	}
+	for _, by := range []retrieve.By{retrieve.ByWords, retrieve.ByVectors, retrieve.ByHybrid} {
+		q := retrieve.Query{By: by, Text: "words", Vector: []float32{1, 0}, K: 5}
+		hits, err := x.Search(t.Context(), docs, q)
+		must(t, err)
+		ids := map[string]retrieve.Hit{}
+		for _, h := range hits {
+			ids[h.ID] = h
+		}
+		if len(hits) != 4 || ids["heading#1"].ID == "" || ids["other#1"].ID == "" || len(ids["many000#1"].Copies) != 16 || !reflect.DeepEqual(ids["a#1"].Copies, []retrieve.Copy{{ID: "b#1", Path: "at/b"}}) {
+			t.Errorf("%s: %+v", by, hits)
+		}
+		if it := ids["a#1"]; it.ID != "" && it.Item().Metadata["copies"] != "at/b" {
+			t.Errorf("%s: item %+v", by, it.Item().Metadata)
+		}
+		q.KeepCopies = true
+		if hits, err = x.Search(t.Context(), docs, q); err != nil || len(hits) != 5 || hits[0].Copies != nil {
+			t.Errorf("%s with copies: %+v, error %v", by, hits, err)
+		}
+		q.KeepCopies, q.Filter = false, []retrieve.Condition{{Field: "id", Op: retrieve.OpEqual, Values: []string{"b", "other"}}}
+		if hits, err = x.Search(t.Context(), docs, q); err != nil || len(hits) != 2 || hits[0].Copies != nil || hits[1].Copies != nil {
+			t.Errorf("%s with a filter: %+v, error %v", by, hits, err)
 		}
 	}
 }

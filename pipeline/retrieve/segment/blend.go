@@ -5,10 +5,11 @@ import "context"
 // neighbours is how many hits add to the score of a hit that is like them.
 const neighbours = 8
 
-// blend replaces the share of each score by the mean score of the hits that are most like it.
-// It compares how the vectors differ from the mean of all hits, because hits of one query are
+// blend replaces a share of each score by the mean score of the hits that are most like it. The
+// closer a score is to most, the best that there can be, the smaller its share: a hit that stands out by itself keeps its
+// place, so that questions with one answer lose nothing. It compares how the vectors differ from the mean of all hits, because hits of one query are
 // all like each other. It compares each hit with each, so the caller bounds their number.
-func (v *View) blend(ctx context.Context, hits []Hit, share float64) error {
+func (v *View) blend(ctx context.Context, hits []Hit, share, most float64) error {
 	var of []int // the hits that have a vector
 	var vectors [][]float32
 	for i, h := range hits {
@@ -37,7 +38,9 @@ func (v *View) blend(ctx context.Context, hits []Hit, share float64) error {
 		}
 		scores[i] = hits[of[i]].Score
 		if total > 0 {
-			scores[i] = float64((1-share)*scores[i]) + float64(share*(sum/total))
+			own := scores[i] / most
+			part := share * (1 - own*own)
+			scores[i] = float64((1-part)*scores[i]) + float64(part*(sum/total))
 		}
 	}
 	for i, at := range of {

@@ -3,6 +3,7 @@ package segment
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
 	"math"
 	"slices"
@@ -40,6 +41,7 @@ type Builder struct {
 	runEnd   []uint32
 
 	content content
+	summed  []byte // the memory for what is summed
 }
 
 // content is a segment that is being made.
@@ -49,6 +51,7 @@ type content struct {
 	docs    arena
 	lengths []uint32 // by chunk
 	parents []uint32 // by chunk: its parent, plus one
+	sums    []uint32 // by chunk, two numbers: the digest of what it shows
 	chunks  arena
 	names   arena // terms in ascending order …
 	posts   arena // … and their postings
@@ -115,6 +118,8 @@ func (b *Builder) addChunk(d *retrieve.Document, chunk *retrieve.Chunk, base int
 		parent = uint32(base + chunk.Parent)
 	}
 	c.parents = append(c.parents, parent)
+	first, second := b.sum(d, chunk)
+	c.sums = append(c.sums, first, second)
 	if c.chunks.off == nil {
 		c.chunks.off = []uint32{0}
 	}
@@ -134,6 +139,20 @@ func (b *Builder) addChunk(d *retrieve.Document, chunk *retrieve.Chunk, base int
 		}
 	}
 	b.runEnd = append(b.runEnd, uint32(len(b.runTerms)))
+}
+
+// sum returns the digest by which copies of a chunk are known: of its text, its context and its headings, but
+// for the title of the document, which is often the name of the file. It is one that nobody can forge, so
+// that no document can hide a chunk of another.
+func (b *Builder) sum(d *retrieve.Document, chunk *retrieve.Chunk) (first, second uint32) {
+	b.summed = appendText(appendText(b.summed[:0], chunk.Text), chunk.Context)
+	for _, h := range chunk.Headings {
+		if h != d.Title {
+			b.summed = appendText(b.summed, h)
+		}
+	}
+	digest := sha256.Sum256(b.summed)
+	return binary.LittleEndian.Uint32(digest[:]), binary.LittleEndian.Uint32(digest[4:])
 }
 
 func (b *Builder) addText(chunk uint32, text string) {
@@ -247,7 +266,7 @@ func (b *Builder) Encode() (data, vectors []byte) {
 }
 
 // magic begins a segment; the number is that of its form.
-const magic = "ahseg1\n\x00"
+const magic = "ahseg2\n\x00"
 
 // encode returns the bytes of a segment.
 func (c *content) encode() (data, vectors []byte) {
@@ -260,6 +279,7 @@ func (c *content) encode() (data, vectors []byte) {
 	data = c.docs.append(data)
 	data = appendUint32s(data, c.lengths)
 	data = appendUint32s(data, c.parents)
+	data = appendUint32s(data, c.sums)
 	data = c.chunks.append(data)
 	data = c.names.append(data)
 	data = c.posts.append(data)
@@ -271,7 +291,7 @@ func (c *content) encode() (data, vectors []byte) {
 
 // bytes is at least what a segment needs without its vectors.
 func (c *content) bytes() int {
-	n := len(magic) + 12 + 8*len(c.nums) + 4*(len(c.first)+len(c.lengths)+len(c.parents))
+	n := len(magic) + 12 + 8*len(c.nums) + 4*(len(c.first)+len(c.lengths)+len(c.parents)+len(c.sums))
 	for _, a := range []*arena{&c.docs, &c.chunks, &c.names, &c.posts} {
 		n += 4*(len(a.off)+1) + len(a.data)
 	}

@@ -101,7 +101,7 @@ func roomFor(parts []*Part) content {
 		return arena{off: append(make([]uint32, 0, off), 0), data: make([]byte, 0, data)}
 	}
 	return content{
-		nums: make([]int64, 0, docs), first: make([]uint32, 0, docs), lengths: make([]uint32, 0, chunks), parents: make([]uint32, 0, chunks),
+		nums: make([]int64, 0, docs), first: make([]uint32, 0, docs), lengths: make([]uint32, 0, chunks), parents: make([]uint32, 0, chunks), sums: make([]uint32, 0, 2*chunks),
 		docs: room(func(p *Part) *arena { return &p.docs }), chunks: room(func(p *Part) *arena { return &p.chunks }),
 		names: room(func(p *Part) *arena { return &p.names }), posts: room(func(p *Part) *arena { return &p.posts }),
 	}
@@ -128,6 +128,7 @@ func (c *content) copyDocuments(p *Part) []uint32 {
 				parent = base + parent - from
 			}
 			c.parents = append(c.parents, parent)
+			c.sums = append(c.sums, p.sums[2*at], p.sums[2*at+1])
 			c.chunks.add(p.chunks.at(int(at)))
 		}
 	}

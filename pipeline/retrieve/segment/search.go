@@ -12,6 +12,8 @@ import (
 type Scored struct {
 	Place
 	Score, Words, Cosine float64
+	// Copies are other chunks that show the same, at most maxCopies.
+	Copies []Place
 }
 
 // Search answers a complete query, whose vector has the dimension of the view's vectors. The error
@@ -19,11 +21,20 @@ type Scored struct {
 func (v *View) Search(ctx context.Context, q *retrieve.Query, a *analysis.Analyzer) ([]Scored, error) {
 	var hits []Hit
 	var err error
+	seen := copies{}
 	switch q.By {
 	case retrieve.ByWords:
-		hits, err = v.Words(a.Question(q.Text), BM25{*q.K1, *q.B}, q.K, NewFilter(q.Filter))
+		sums := v.borrow(0)
+		defer scorePool.Put(sums)
+		if err = v.addWords(*sums, a.Question(q.Text), BM25{*q.K1, *q.B}); err == nil {
+			hits, err = v.distinct(*sums, 0, q.K, q, seen)
+		}
 	case retrieve.ByVectors:
-		hits, err = v.Vectors(q.Vector, q.K, NewFilter(q.Filter))
+		cosines := v.borrow(math.Inf(-1))
+		defer scorePool.Put(cosines)
+		if err = v.setCosines(*cosines, q.Vector); err == nil {
+			hits, err = v.distinct(*cosines, math.Inf(-1), q.K, q, seen)
+		}
 	default:
 		return v.hybrid(ctx, q, a.Question(q.Text))
 	}
@@ -32,7 +43,7 @@ func (v *View) Search(ctx context.Context, q *retrieve.Query, a *analysis.Analyz
 	}
 	out := make([]Scored, len(hits))
 	for i, h := range hits {
-		out[i] = Scored{Place: h.Place, Score: h.Score}
+		out[i] = Scored{Place: h.Place, Score: h.Score, Copies: seen.of(v, h.Place)}
 	}
 	return out, nil
 }
@@ -45,14 +56,15 @@ func (v *View) hybrid(ctx context.Context, q *retrieve.Query, terms []string) ([
 	if err := v.addWords(*sums, terms, BM25{*q.K1, *q.B}); err != nil {
 		return nil, err
 	}
-	words, err := v.best(*sums, 0, q.Depth, NewFilter(q.Filter))
+	seen := copies{}
+	words, err := v.distinct(*sums, 0, q.Depth, q, seen)
 	if err != nil {
 		return nil, err
 	}
 	if err := v.setCosines(*cosines, q.Vector); err != nil {
 		return nil, err
 	}
-	vectors, err := v.best(*cosines, math.Inf(-1), q.Depth, NewFilter(q.Filter))
+	vectors, err := v.distinct(*cosines, math.Inf(-1), q.Depth, q, seen)
 	if err != nil {
 		return nil, err
 	}
@@ -60,11 +72,11 @@ func (v *View) hybrid(ctx context.Context, q *retrieve.Query, terms []string) ([
 		i := v.base[at.Part] + int(at.Chunk)
 		return (*sums)[i], (*cosines)[i]
 	}
-	return v.fuse(ctx, q, words, vectors, scores)
+	return v.fuse(ctx, q, words, vectors, scores, seen)
 }
 
 // fuse merges two lists. scores has both scores of every chunk: 0 and -Inf stand for none.
-func (v *View) fuse(ctx context.Context, q *retrieve.Query, words, vectors []Hit, scores func(Place) (sum, cosine float64)) ([]Scored, error) {
+func (v *View) fuse(ctx context.Context, q *retrieve.Query, words, vectors []Hit, scores func(Place) (sum, cosine float64), seen copies) ([]Scored, error) {
 	lists := [][]retrieve.Ranked[Place]{ranked(words), ranked(vectors)}
 	if q.Fusion == retrieve.FusionWeighted {
 		complete(lists, scores)
@@ -78,8 +90,15 @@ func (v *View) fuse(ctx context.Context, q *retrieve.Query, words, vectors []Hit
 		hits[i] = Hit{Place: f.ID, Score: f.Score}
 	}
 	v.sort(hits)
+	if !q.KeepCopies {
+		hits = seen.remove(v, hits)
+	}
 	if *q.Neighbours > 0 {
-		if err := v.blend(ctx, hits[:min(len(hits), q.Depth, retrieve.MaxBlended)], *q.Neighbours); err != nil {
+		most := 1.0 // the best by words and by vectors
+		if q.Fusion == retrieve.FusionRRF && len(hits) > 0 {
+			most = max(hits[0].Score, math.SmallestNonzeroFloat64)
+		}
+		if err := v.blend(ctx, hits[:min(len(hits), q.Depth, retrieve.MaxBlended)], *q.Neighbours, most); err != nil {
 			return nil, err
 		}
 		v.sort(hits)
@@ -87,7 +106,7 @@ func (v *View) fuse(ctx context.Context, q *retrieve.Query, words, vectors []Hit
 	hits = hits[:min(len(hits), q.K)]
 	out := make([]Scored, len(hits))
 	for i, h := range hits {
-		out[i] = Scored{Place: h.Place, Score: h.Score}
+		out[i] = Scored{Place: h.Place, Score: h.Score, Copies: seen.of(v, h.Place)}
 		if sum, cosine := scores(h.Place); !math.IsInf(cosine, -1) {
 			out[i].Words, out[i].Cosine = sum, cosine
 		} else {

@@ -41,6 +41,7 @@ func Decode(data, vectors []byte) (*Segment, error) {
 	s.docs = r.arena(int(docs))
 	s.lengths = r.uint32s(int(chunks))
 	s.parents = r.uint32s(int(chunks))
+	s.sums = r.uint32s(2 * int(chunks))
 	s.chunks = r.arena(int(chunks))
 	s.names = r.arena(int(terms))
 	s.posts = r.arena(int(terms))

@@ -229,7 +229,7 @@ func crowd(t *testing.T, n, dim int) *View {
 // its context.
 func TestNeighboursAreBounded(t *testing.T) {
 	v, share := crowd(t, 5000, 8), 0.5
-	q, err := retrieve.Query{By: retrieve.ByHybrid, Text: "w", Vector: []float32{1, 0, 0, 0, 0, 0, 0, 0}, Neighbours: &share, Depth: retrieve.MaxK}.Complete()
+	q, err := retrieve.Query{By: retrieve.ByHybrid, Text: "w", Vector: []float32{1, 0, 0, 0, 0, 0, 0, 0}, Neighbours: &share, Depth: retrieve.MaxK, KeepCopies: true}.Complete()
 	if err != nil {
 		t.Fatal(err)
 	}

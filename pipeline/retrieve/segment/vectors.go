@@ -215,28 +215,6 @@ func (v *vectors) score(t *target, scores []float64) {
 	}
 }
 
-// dot multiplies vectors of one length. The conversions keep processors with fused
-// multiplication from rounding differently.
-func dot(a, b []float32) float32 {
-	b = b[:len(a)]
-	var s0, s1, s2, s3, s4, s5, s6, s7 float32
-	for len(a) >= 8 && len(b) >= 8 {
-		s0 += float32(a[0] * b[0])
-		s1 += float32(a[1] * b[1])
-		s2 += float32(a[2] * b[2])
-		s3 += float32(a[3] * b[3])
-		s4 += float32(a[4] * b[4])
-		s5 += float32(a[5] * b[5])
-		s6 += float32(a[6] * b[6])
-		s7 += float32(a[7] * b[7])
-		a, b = a[8:], b[8:]
-	}
-	for i := range a {
-		s0 += float32(a[i] * b[i])
-	}
-	return ((s0 + s1) + (s2 + s3)) + ((s4 + s5) + (s6 + s7))
-}
-
 // scoreInt8 multiplies numbers of 7 bits, four in one multiplication: the product of the
 // polynomials a0+a1*x+a2*x²+a3*x³ and b3+b2*x+b1*x²+b0*x³ at x = 1<<16 has the sum of the
 // products in its highest 16 bits, and what would be above these is lost.

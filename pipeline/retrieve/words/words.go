@@ -8,17 +8,27 @@
 package words
 
 import (
+	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 // maxBytes bounds a word. Longer runs of letters, which are mostly encoded data, are cut
 // into pieces of about this size.
 const maxBytes = 255
 
-// Scanner cuts Text into words: runs of letters, digits and combining marks in
-// lower case, with apostrophes inside a word kept and a possessive 's dropped.
-// Ideographs and kana are one word each, because no space divides them.
+// Scanner cuts Text into words: runs of letters, digits and combining marks, with apostrophes
+// inside a word kept and a possessive 's dropped. C++, C# and .NET are words of their own.
+//
+// Words are folded, so that the ways to write one are the same word: into lower case, compatible
+// forms into their plain ones (NFKD), without accents, vowel points, tatweel, soft hyphens and
+// characters of no width. Straße is strasse; the forms of alef and yeh are one letter each.
+//
+// Ideographs and kana are one word each, because no space divides them. Thai, Lao, Khmer and Burmese
+// become overlapping pairs of characters for the same reason, and Korean pairs of syllables,
+// because particles follow its words without a space.
 //
 // The zero value with a Text is ready; it allocates once, for its buffer.
 type Scanner struct {
@@ -27,7 +37,9 @@ type Scanner struct {
 	// words, after the name itself.
 	SplitIdentifiers bool
 
-	start, pos int
+	start, end int      // the current word
+	pos        int      // where the next one is looked for
+	paired     bool     // the character at pos was the second of a pair
 	buf        []byte   // the current word
 	parts      []string // the parts of the name last read …
 	part       int      // … and how many of them have been words
@@ -35,7 +47,7 @@ type Scanner struct {
 
 // Reset starts over with another text and keeps the storage.
 func (s *Scanner) Reset(text string) {
-	s.Text, s.start, s.pos, s.parts, s.part = text, 0, 0, s.parts[:0], 0
+	s.Text, s.start, s.end, s.pos, s.paired, s.parts, s.part = text, 0, 0, 0, false, s.parts[:0], 0
 }
 
 // Word returns the word that Next found. It is valid until the next call of Next.
@@ -46,18 +58,27 @@ func (s *Scanner) Word() []byte { return s.buf }
 func (s *Scanner) Start() int { return s.start }
 
 // End returns the end of the current word, exclusive; see Start.
-func (s *Scanner) End() int { return s.pos }
+func (s *Scanner) End() int { return s.end }
 
 // Next goes to the next word and reports whether there is one.
 func (s *Scanner) Next() bool {
 	if s.part < len(s.parts) {
-		s.buf = appendLower(s.buf[:0], s.parts[s.part])
+		s.buf = appendFolded(s.buf[:0], s.parts[s.part])
 		s.part++
 		return true
 	}
 	for s.pos < len(s.Text) {
 		mixed, done := s.plain()
+		if !done && len(s.buf) == 0 && s.pairAt() {
+			if s.gram() {
+				return true
+			}
+			continue
+		}
 		if done || s.rest() {
+			if s.end = s.pos; len(s.buf) == 1 || len(s.buf) == len("net") {
+				s.named()
+			}
 			if s.SplitIdentifiers && (mixed || !done) {
 				s.parts, s.part = appendParts(s.parts[:0], s.Text[s.start:s.pos]), 0
 			}
@@ -65,6 +86,37 @@ func (s *Scanner) Next() bool {
 		}
 	}
 	return false
+}
+
+// named makes the words c++, c# and .net of c and net where they stand in such a name.
+func (s *Scanner) named() {
+	after := s.Text[s.pos:]
+	switch {
+	case len(s.buf) == 1 && s.buf[0] >= 'a' && s.buf[0] <= 'z':
+		sign := ""
+		if strings.HasPrefix(after, "++") {
+			sign = "++"
+		} else if strings.HasPrefix(after, "#") {
+			sign = "#"
+		}
+		if sign == "" || s.end-s.start != 1 || s.continues(s.pos+len(sign)) {
+			return
+		}
+		s.buf = append(s.buf, sign...)
+		s.pos += len(sign)
+		s.end = s.pos
+	case string(s.buf) == "net" && s.start > 0 && s.Text[s.start-1] == '.':
+		if s.start == 1 || !s.continues(s.start-2) || s.Text[s.start:s.end] == "NET" {
+			s.buf = append(s.buf[:0], ".net"...)
+			s.start--
+		}
+	}
+}
+
+// continues reports whether the byte at i belongs to a word, or is a sign that makes C++ or C#
+// something else.
+func (s *Scanner) continues(i int) bool {
+	return i < len(s.Text) && (ascii[s.Text[i]] >= '0' || ascii[s.Text[i]] == beyond || s.Text[i] == '+' || s.Text[i] == '#')
 }
 
 // plain skips to the next word and reads its ASCII letters and digits. For most words that
@@ -120,17 +172,23 @@ func (s *Scanner) rest() bool {
 func (s *Scanner) restRune() bool {
 	r, size := utf8.DecodeRuneInString(s.Text[s.pos:])
 	switch {
+	case ignored(r):
 	case r == '’' && len(s.buf) > 0 && s.letterAt(s.pos+size):
 		s.buf = append(s.buf, '\'')
-	case unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana):
-		if len(s.buf) > 0 {
+	case script(r) != spaced:
+		if len(s.buf) > 0 || script(r) >= pairs {
 			return false
 		}
-		s.buf = utf8.AppendRune(s.buf, r)
-		s.pos += size
+		mark := voiceMark(s.Text[s.pos+size:])
+		if char := s.Text[s.pos : s.pos+size+mark]; mark == 0 && r >= 0x3041 && r <= 0x9FFF {
+			s.buf = append(s.buf, char...)
+		} else {
+			s.buf = norm.NFKC.AppendString(s.buf, char)
+		}
+		s.pos += size + mark
 		return false
 	case r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) && len(s.buf) > 0):
-		s.buf = utf8.AppendRune(s.buf, unicode.ToLower(r))
+		s.buf = appendRune(s.buf, r)
 	default:
 		if len(s.buf) == 0 {
 			s.pos += size
@@ -187,15 +245,20 @@ func partBegins(name string, i int) bool {
 func isUpper(c byte) bool { return 'A' <= c && c <= 'Z' }
 func isLower(c byte) bool { return 'a' <= c && c <= 'z' }
 
-// appendLower appends a part in lower case. Names are split between ASCII letters only, so a
-// part is valid UTF-8, and non-ASCII characters are converted one by one.
-func appendLower(dst []byte, part string) []byte {
+// appendFolded appends a part, folded. Names are split between ASCII letters only, so a part is
+// valid UTF-8.
+func appendFolded(dst []byte, part string) []byte {
 	for _, r := range part {
-		if r < utf8.RuneSelf && ascii[r] >= '0' {
+		switch {
+		case r < utf8.RuneSelf && ascii[r] >= '0':
 			dst = append(dst, ascii[r])
-			continue
+		case r < utf8.RuneSelf:
+			dst = append(dst, byte(r))
+		case r == '’':
+			dst = append(dst, '\'')
+		case !ignored(r):
+			dst = appendRune(dst, r)
 		}
-		dst = utf8.AppendRune(dst, unicode.ToLower(r))
 	}
 	return dst
 }

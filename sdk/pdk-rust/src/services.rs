@@ -171,7 +171,7 @@ pub struct Search<'a> {
 pub struct Condition<'a> {
     /// `id`, `path`, `title`, `hash`, `time`, `heading`, `page`, `line`, or a name in the metadata.
     pub field: &'a str,
-    /// `=`, `!=`, `prefix`, `>=` or `<=`.
+    /// `=`, `!=`, `prefix`, `>=`, `<=`, `>` or `<`.
     pub op: &'a str,
     pub values: &'a [&'a str],
 }

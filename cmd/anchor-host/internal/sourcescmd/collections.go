@@ -105,6 +105,7 @@ func showListing(info *retrieve.CollectionInfo) cli.Listing {
 func search(a *cli.App) *cobra.Command {
 	var topK int
 	var by, embedder string
+	var filter []string
 	cmd := &cobra.Command{
 		Use:   "search [flags] COLLECTION QUESTION",
 		Short: "Find the chunks that match a question",
@@ -113,11 +114,13 @@ vector, which the embedder of the collection makes, or by both (hybrid). With -o
 they are items, which "anchor-host build --items -" takes.`,
 		Example: `  anchor-host collections search docs "When does the train leave?"
   anchor-host collections search docs "departure times" --by vectors
+  anchor-host collections search docs "departure" --filter tags=train --filter "time>=2026-01-31"
   anchor-host collections search docs "$Q" -o json | anchor-host build --items - "$Q"`,
 		Args: cli.Exactly("COLLECTION", "QUESTION"),
 	}
 	cmd.Flags().IntVarP(&topK, "top-k", "k", retrieve.DefaultK, fmt.Sprintf("most chunks to find, 1 to %d", retrieve.MaxK))
 	cmd.Flags().StringVar(&by, "by", "", "words, vectors or hybrid (default hybrid, if the collection has vectors and an embedder)")
+	cmd.Flags().StringArrayVar(&filter, "filter", nil, "condition that each chunk meets: FIELD=VALUE, or with !=, ^= (begins with), >, >=, < or <= (repeatable)")
 	embedderFlag(cmd, &embedder)
 	return records.Command(a, records.Read, cmd, func(ctx context.Context, s *records.Session, args []string) (l cli.Listing, err error) {
 		if topK < 1 || topK > retrieve.MaxK {
@@ -129,11 +132,19 @@ they are items, which "anchor-host build --items -" takes.`,
 		if by != "" && by != string(retrieve.ByWords) && by != string(retrieve.ByVectors) && by != string(retrieve.ByHybrid) {
 			return l, s.Usagef("flag --by: %q (want words, vectors or hybrid)", by)
 		}
+		q := retrieve.Query{Text: args[1], K: topK, By: retrieve.By(by)}
+		for _, text := range filter {
+			c, ok := condition(text)
+			if !ok {
+				return l, s.Usagef("flag --filter: %q (want a field, a comparison and a value, such as tags=train)", text)
+			}
+			q.Filter = append(q.Filter, c)
+		}
 		e, err := embedderOf(s.App, embedder)
 		if err != nil {
 			return l, err
 		}
-		items, err := s.SearchCollection(ctx, named(args[0]), retrieve.Query{Text: args[1], K: topK, By: retrieve.By(by)}, e)
+		items, err := s.SearchCollection(ctx, named(args[0]), q, e)
 		l = cli.Listing{Header: []string{"SCORE", "PATH", "LINE", "TEXT"}, Data: items}
 		for i := range items {
 			it := &items[i]

@@ -56,7 +56,7 @@ func Flush(ctx context.Context, t *telemetry.Telemetry, log *slog.Logger) {
 func names(c *config.Config) telemetry.Names {
 	n := telemetry.Names{
 		Pipelines: append(slices.Collect(maps.Keys(c.Pipelines)), "default", "assemble"), Plugins: slices.Collect(maps.Keys(c.Plugins.Instances)),
-		Embedders: slices.Collect(maps.Keys(c.Embedders)), Collections: slices.Collect(maps.Keys(c.Collections)),
+		Embedders: slices.Collect(maps.Keys(c.AllEmbedders())), Collections: slices.Collect(maps.Keys(c.Collections)),
 	}
 	for i := range c.Steps {
 		n.Steps = append(n.Steps, c.Steps[i].Name)
