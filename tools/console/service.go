@@ -66,7 +66,7 @@ func startService(ctx context.Context, o *options) (s *service, err error) {
 	text = regexp.MustCompile(`(?m)^server:.*$`).ReplaceAllString(text, "server: {drain_delay: none, keys: keys.yaml, watch: false}") +
 		"builds: {records: {content: true}}\nstore: {path: store.db}\nmemory: {facts: {}}\nagent: {max_tokens: 4000}\ntelemetry: {log_level: warn}\n"
 	text = strings.Replace(text, "  instances:\n", "  instances:\n    starved: {plugin: mmr-reranker, limits: {fuel: 100000}}\n", 1)
-	text = strings.Replace(text, "pipelines: {docs: {}}", "pipelines: {docs: {}, support: {window: {max_tokens: 400, answer: 0, budget: {total_tokens: 400}}, steps: [{name: rerank, use: starved, must: false}]}, plain: {window: {answer: 0, budget: {total_tokens: 200}}, steps: []}}", 1)
+	text = strings.Replace(text, "pipelines: {docs: {}}", "pipelines: {docs: {}, support: {window: {max_tokens: 400, answer: 0}, steps: [{name: rerank, use: starved, must: false}]}, plain: {window: {max_tokens: 200, answer: 0}, steps: []}}", 1)
 	config := filepath.Join(s.dir, "anchor.yaml")
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		return nil, err
@@ -203,7 +203,7 @@ func (s *service) fill(ctx context.Context) error {
 			return err
 		}
 	}
-	if _, err := s.send(ctx, "POST", s.api+"/v1/builds", map[string]any{"pipeline": "plain", "query": "many", "window": map[string]any{"max_tokens": 20_000, "budget": map[string]any{"total_tokens": 20_000}}, "items": items(largeItems)}); err != nil {
+	if _, err := s.send(ctx, "POST", s.api+"/v1/builds", map[string]any{"pipeline": "plain", "query": "many", "window": map[string]any{"max_tokens": 20_000}, "items": items(largeItems)}); err != nil {
 		return err
 	}
 	demo := []string{"How do I decode JSON into a struct?", "How do I sort a slice?", "How do I parse command-line flags?", "What is a context?"}

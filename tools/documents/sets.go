@@ -149,7 +149,7 @@ func gunzip(dir string) error {
 // sdist fetches the source of a package of Python.
 func sdist(name, version string) fetch {
 	return func(ctx context.Context, dir string) error {
-		if _, err := command(ctx, dir, "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:", "--no-build-isolation", name+"=="+version); err != nil {
+		if _, err := command(ctx, dir, "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:", name+"=="+version); err != nil {
 			return err
 		}
 		f, err := os.Open(filepath.Join(dir, name+"-"+version+".tar.gz"))
