@@ -170,6 +170,15 @@ func TestAttachments(t *testing.T) {
 	}
 }
 
+// TestManyParts holds that a mail of too many parts gets one warning.
+func TestManyParts(t *testing.T) {
+	mail := "Subject: Many\nContent-Type: multipart/mixed; boundary=b\n\n" + strings.Repeat("--b\n\nx\n", 20_000) + "--b--\n"
+	docs, err := read(t, "a.eml", []byte(mail), Limits{})
+	if err != nil || len(docs) != 1 || len(docs[0].Warnings) != 1 {
+		t.Errorf("%d documents, error %v, want one with one warning", len(docs), err)
+	}
+}
+
 // TestNotebookPictures holds that pictures of 50 MB cost no memory.
 func TestNotebookPictures(t *testing.T) {
 	picture := strings.Repeat("A", 10<<20)
