@@ -94,9 +94,14 @@ func (g *run) findPath(ctx context.Context, f *found, s Source) error {
 
 // findAt lists a folder or takes a file, which is there.
 func (g *run) findAt(ctx context.Context, f *found, s Source, absolute string, info fs.FileInfo) error {
-	at, folder := filepath.ToSlash(absolute), absolute
+	at, folder, file := filepath.ToSlash(absolute), absolute, ""
 	if !info.IsDir() {
-		folder = filepath.Dir(absolute)
+		real, err := filepath.EvalSymlinks(absolute) // a link that is named itself may lead anywhere
+		if err != nil {
+			g.fail(s.Path, pathless(err))
+			return nil
+		}
+		folder, file = filepath.Split(real)
 	}
 	opened, err := os.OpenRoot(folder)
 	if err != nil {
@@ -122,7 +127,7 @@ func (g *run) findAt(ctx context.Context, f *found, s Source, absolute string, i
 		}
 		return err
 	}
-	base.size, base.time, base.rel, base.given = info.Size(), info.ModTime(), filepath.Base(absolute), true
+	base.size, base.time, base.rel, base.given = info.Size(), info.ModTime(), file, true
 	f.add(base)
 	return nil
 }

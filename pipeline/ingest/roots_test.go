@@ -41,6 +41,20 @@ func (f *fixture) rename(from, to string) {
 	}
 }
 
+// TestNamedLink holds that a link that is named itself is read as the file to which it leads.
+func TestNamedLink(t *testing.T) {
+	f := newFixture(t)
+	f.write("elsewhere/v3.txt", "apple")
+	f.write("docs/a.md", "banana")
+	if err := os.Symlink(filepath.Join(f.dir, "elsewhere/v3.txt"), filepath.Join(f.dir, "docs/current.txt")); err != nil {
+		t.Skip(err)
+	}
+	f.want(f.run("docs/current.txt"), 0, 1, 0, 0, 0)
+	if all := f.all(); len(all) != 1 || all["docs/current.txt"] == "" {
+		t.Errorf("documents %v, want docs/current.txt", all)
+	}
+}
+
 // TestMoved holds that the documents of a folder stay when it moves.
 func TestMoved(t *testing.T) {
 	f := newFixture(t)

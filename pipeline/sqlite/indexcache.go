@@ -19,7 +19,8 @@ type indexState struct {
 // numbers are never given twice, so a search after a write, also one of another process, reads
 // only what is new.
 type indexCache struct {
-	limit int64 // in bytes
+	limit   int64    // in bytes
+	current sync.Map // the collections whose segments are known to be of this version
 
 	mu      sync.Mutex
 	entries map[int64]*cached // by collection

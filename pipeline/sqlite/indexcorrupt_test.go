@@ -16,6 +16,7 @@ import (
 func TestIndexCorrupt(t *testing.T) {
 	for name, damage := range map[string]string{
 		"segment":     "UPDATE segments SET data = zeroblob(length(data)) WHERE collection = 1",
+		"older form":  "UPDATE segments SET data = CAST('ahseg1' || substr(data, 7) AS BLOB) WHERE collection = 1",
 		"cut segment": "UPDATE segments SET data = substr(data, 1, length(data) - 1) WHERE collection = 1",
 		"vectors":     "UPDATE segments SET vectors = zeroblob(length(vectors)) WHERE collection = 1",
 		"moved":       "UPDATE segments SET collection = 3 - collection",
@@ -49,6 +50,15 @@ func TestIndexCorrupt(t *testing.T) {
 			}
 			if _, err := x.Document(t.Context(), bad, "d"); !errors.Is(err, retrieve.ErrCorrupt) {
 				t.Errorf("document: %v", err)
+			}
+			if name == "older form" {
+				must(t, s.Close())
+				s = mustOpen(t, path, Options{Sync: Normal}) // this process has written none of it
+				x = s.Index()
+				err := x.Upsert(t.Context(), bad, retrieve.Document{ID: "e", Chunks: []retrieve.Chunk{{Text: "more"}}})
+				if !errors.Is(err, retrieve.ErrCorrupt) || !strings.Contains(err.Error(), "anchor-host collections remove bad") || !strings.Contains(err.Error(), "another version") {
+					t.Errorf("write: %v", err)
+				}
 			}
 			must(t, x.Remove(t.Context(), bad))
 			must(t, x.Create(t.Context(), bad, retrieve.Settings{}))

@@ -68,6 +68,7 @@ var errChanged = fmt.Errorf("%w: the settings of the collection (try again)", st
 const (
 	listSegments  = "SELECT id, size, documents FROM segments WHERE collection = ? ORDER BY id"
 	loadSegment   = "SELECT id, size, documents, sum, data, vectors FROM segments WHERE id = ?"
+	oldestSegment = "SELECT substr(data, 1, ?2) FROM segments WHERE collection = ?1 ORDER BY id LIMIT 1"
 	insertSegment = "INSERT INTO segments (collection, documents, size, sum, data, vectors) VALUES (?, ?, ?, ?, ?, ?)"
 	deleteSegment = "DELETE FROM segments WHERE id = ? AND collection = ?"
 	listDead      = "SELECT num FROM dead WHERE collection = ? ORDER BY num"

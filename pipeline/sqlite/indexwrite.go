@@ -86,9 +86,9 @@ func (x Index) Upsert(ctx context.Context, col retrieve.Collection, docs ...retr
 
 func (x Index) upsert(ctx context.Context, col retrieve.Collection, docs []retrieve.Document) error {
 	var c collection
-	err := x.reading(ctx, col, func(_ *conn, found collection) error {
+	err := x.reading(ctx, col, func(conn *conn, found collection) error {
 		c = found
-		return nil
+		return x.current(conn, c.id)
 	})
 	if err != nil {
 		return err
@@ -112,6 +112,24 @@ func (x Index) upsert(ctx context.Context, col retrieve.Collection, docs []retri
 	})
 	if err == nil {
 		x.maintain(ctx, col)
+	}
+	return err
+}
+
+// current refuses a collection whose segments no search of this version could read, so that nobody pays for
+// writing to it. It reads one segment, once for each collection.
+func (x Index) current(c *conn, collection int64) error {
+	if _, ok := x.store.indexed.cache.current.Load(collection); ok {
+		return nil
+	}
+	err := c.query(oldestSegment, []driver.Value{collection, int64(len(segment.Magic))}, func(row []driver.Value) error {
+		if begin, _ := row[0].([]byte); string(begin) != segment.Magic {
+			return fmt.Errorf("%w: %s", segment.ErrCorrupt, segment.OtherVersion)
+		}
+		return nil
+	})
+	if err == nil {
+		x.store.indexed.cache.current.Store(collection, true)
 	}
 	return err
 }

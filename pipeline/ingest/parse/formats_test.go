@@ -170,6 +170,26 @@ func TestAttachments(t *testing.T) {
 	}
 }
 
+// TestFarRow holds that a number that no sheet has is no line: no index would take it.
+func TestFarRow(t *testing.T) {
+	docs, err := read(t, "a.xlsx", zipped(t, map[string]string{
+		"xl/workbook.xml": sheets["xl/workbook.xml"], "xl/_rels/workbook.xml.rels": sheets["xl/_rels/workbook.xml.rels"],
+		"xl/worksheets/sheet1.xml": `<worksheet><sheetData><row r="99999999999"><c><v>5</v></c></row></sheetData></worksheet>`,
+	}), Limits{})
+	if err != nil || len(docs) == 0 || len(docs[0].Blocks) == 0 || docs[0].Blocks[0].Lines.To != 1 {
+		t.Errorf("documents %+v, error %v, want row 1", docs, err)
+	}
+}
+
+// TestManyParts holds that a mail of too many parts gets one warning.
+func TestManyParts(t *testing.T) {
+	mail := "Subject: Many\nContent-Type: multipart/mixed; boundary=b\n\n" + strings.Repeat("--b\n\nx\n", 20_000) + "--b--\n"
+	docs, err := read(t, "a.eml", []byte(mail), Limits{})
+	if err != nil || len(docs) != 1 || len(docs[0].Warnings) != 1 {
+		t.Errorf("%d documents, error %v, want one with one warning", len(docs), err)
+	}
+}
+
 // TestNotebookPictures holds that pictures of 50 MB cost no memory.
 func TestNotebookPictures(t *testing.T) {
 	picture := strings.Repeat("A", 10<<20)

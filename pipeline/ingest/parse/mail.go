@@ -11,6 +11,7 @@ import (
 	"mime/quotedprintable"
 	"net/mail"
 	"net/textproto"
+	"slices"
 	"strings"
 	"time"
 
@@ -191,7 +192,7 @@ func (r *mailReader) part(f Format, name, charset string, data []byte, attached 
 }
 
 func (r *mailReader) warn(text string) {
-	if len(r.warnings) < 100 {
+	if len(r.warnings) < 100 && !slices.Contains(r.warnings, text) {
 		r.warnings = append(r.warnings, text)
 	}
 }

@@ -125,8 +125,7 @@ func (m *markdown) line(line string, start int) {
 	case !indented && atx(trimmed) > 0:
 		m.flush()
 		level := atx(trimmed)
-		title := strings.TrimSpace(strings.TrimRight(strings.TrimSpace(trimmed[level:]), "#"))
-		m.heading(title, level, m.n)
+		m.heading(atxTitle(trimmed[level:]), level, m.n)
 	case m.first > 0 && !m.table && m.from+len(m.last) == m.end && setext(trimmed) > 0 && !indented:
 		title, first := strings.TrimSpace(m.last), m.first
 		m.first = 0
@@ -184,6 +183,15 @@ func atx(line string) int {
 		return 0
 	}
 	return n
+}
+
+// atxTitle leaves out the signs that close a heading. They stand after a space: C# is a name.
+func atxTitle(rest string) string {
+	rest = strings.TrimRight(rest, " \t")
+	if open := strings.TrimRight(rest, "#"); strings.HasSuffix(open, " ") || strings.HasSuffix(open, "\t") || open == "" {
+		rest = open
+	}
+	return strings.TrimSpace(rest)
 }
 
 func setext(line string) int {

@@ -80,6 +80,7 @@ func TestFormats(t *testing.T) {
 				"<ul><li>a</li><li>b</li></ul><pre>x\n  y</pre><table><tr><th>k</th><th>v</th></tr><tr><td>1</td><td>2</td></tr></table></body></html>", "My page",
 			"h2 2-2 \"Part one\"\ntext 3-3 \"Hello new world.\\nBye.\"\ntext 3-3 \"- a\\n- b\"\ncode 3-4 \"x\\n  y\"\ntable 4-4 \"k | v\\n1 | 2\"\n",
 		},
+		{"sharp.md", "# C#\n\n## F# ##\n\n### #\n", "C#", "h1 1-1 \"C#\"\nh2 3-3 \"F#\"\n"},
 		{"a.csv", "name,city\nAnn,\"Oslo, \nNorway\"\n", "", "rows 1-3 \"name | city\\nAnn | Oslo, Norway\"\n"},
 		{"a.go", "\npackage a\n\nfunc F() {}\n", "", "code 2-4 \"package a\\n\\nfunc F() {}\"\n"},
 		{"a.docx", string(zipped(t, map[string]string{"word/document.xml": wordDocument})), "Travel", "h1 0-0 \"Travel\"\ntext 0-0 \"Ann prefers the night train.\"\ntable 0-0 \"City | Day\\nOslo | Monday\"\n"},
@@ -109,6 +110,20 @@ func TestJSONLines(t *testing.T) {
 	}
 	if docs[1].Record != "4" || docs[1].Blocks[0].Text != `{"a":1}` {
 		t.Errorf("second document %+v", docs[1])
+	}
+}
+
+// TestListsOfRecords holds that lists of a record are values for filters, as those of a front matter are.
+func TestListsOfRecords(t *testing.T) {
+	line := `{"text":"x","tags":["news",2026,true,null,{"a":1},["b"]],"none":[],"far":[` + strings.Repeat("1,", 100_000) + `1]}`
+	for name, data := range map[string]string{"a.jsonl": line, "a.md": "---\ntags: [news, 2026, true, null, {a: 1}, [b]]\nnone: []\n---\nx\n"} {
+		docs, err := read(t, name, []byte(data), Limits{})
+		if err != nil || len(docs) != 1 {
+			t.Fatalf("%s: %d documents, error %v", name, len(docs), err)
+		}
+		if got := docs[0].Meta; len(got) != 1 || got["tags"] != "news, 2026, true" {
+			t.Errorf("%s: values %q", name, got)
+		}
 	}
 }
 

@@ -105,10 +105,18 @@ func members(r *jsontext.Decoder, object string, d *Document) (body string, err 
 			return "", err
 		}
 		name := t.String()
-		if k := r.PeekKind(); k == '{' || k == '[' {
+		switch r.PeekKind() {
+		case '{':
 			if err := r.SkipValue(); err != nil {
 				return "", err
 			}
+			continue
+		case '[':
+			values, err := list(r)
+			if err != nil {
+				return "", err
+			}
+			d.Value(name, values)
 			continue
 		}
 		v, err := r.ReadToken()
@@ -135,6 +143,32 @@ func members(r *jsontext.Decoder, object string, d *Document) (body string, err 
 		return "", cmp.Or(err, errors.New("more than one value"))
 	}
 	return body, nil
+}
+
+// list returns the texts, numbers and truths of a list, without what is deeper. Of a list that is too
+// long for a value it returns no more than shows that.
+func list(r *jsontext.Decoder) (values []any, err error) {
+	if _, err := r.ReadToken(); err != nil {
+		return nil, err
+	}
+	size := 0
+	for r.PeekKind() != ']' {
+		if k := r.PeekKind(); k == '{' || k == '[' || size > maxMeta+2 {
+			if err := r.SkipValue(); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		t, err := r.ReadToken()
+		if err != nil {
+			return nil, err
+		}
+		if v := scalar(t); v != nil {
+			values, size = append(values, v), size+len(t.String())+2
+		}
+	}
+	_, err = r.ReadToken()
+	return values, err
 }
 
 // scalar returns the value of a token that is no object and no list.

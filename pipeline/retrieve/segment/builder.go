@@ -265,12 +265,12 @@ func (b *Builder) Encode() (data, vectors []byte) {
 	return c.encode()
 }
 
-// magic begins a segment; the number is that of its form.
-const magic = "ahseg2\n\x00"
+// Magic begins a segment; the number is that of its form.
+const Magic = "ahseg2\n\x00"
 
 // encode returns the bytes of a segment.
 func (c *content) encode() (data, vectors []byte) {
-	data = append(make([]byte, 0, c.bytes()), magic...)
+	data = append(make([]byte, 0, c.bytes()), Magic...)
 	data = appendUint32s(data, []uint32{uint32(len(c.nums)), uint32(len(c.lengths)), uint32(max(len(c.names.off), 1) - 1)})
 	for _, n := range c.nums {
 		data = binary.LittleEndian.AppendUint64(data, uint64(n))
@@ -291,7 +291,7 @@ func (c *content) encode() (data, vectors []byte) {
 
 // bytes is at least what a segment needs without its vectors.
 func (c *content) bytes() int {
-	n := len(magic) + 12 + 8*len(c.nums) + 4*(len(c.first)+len(c.lengths)+len(c.parents)+len(c.sums))
+	n := len(Magic) + 12 + 8*len(c.nums) + 4*(len(c.first)+len(c.lengths)+len(c.parents)+len(c.sums))
 	for _, a := range []*arena{&c.docs, &c.chunks, &c.names, &c.posts} {
 		n += 4*(len(a.off)+1) + len(a.data)
 	}
@@ -299,7 +299,7 @@ func (c *content) bytes() int {
 }
 
 // numbersAt is where the numbers of the documents begin.
-const numbersAt = len(magic) + 12
+const numbersAt = len(Magic) + 12
 
 // SetNumbers gives the documents of an encoded segment consecutive numbers.
 func SetNumbers(data []byte, documents int, first int64) {

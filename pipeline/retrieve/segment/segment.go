@@ -18,13 +18,16 @@ type Segment struct {
 	doc  map[int64]uint32 // number → document
 }
 
+// OtherVersion says of a segment that it does not begin with [Magic].
+const OtherVersion = "it was written by another version of the program, or is damaged"
+
 // Decode reads a segment. It keeps the bytes.
 func Decode(data, vectors []byte) (*Segment, error) {
 	s := &Segment{size: int64(len(data) + len(vectors))}
-	if !bytes.HasPrefix(data, []byte(magic)) {
-		return nil, corrupt("no segment of this version")
+	if !bytes.HasPrefix(data, []byte(Magic)) {
+		return nil, corrupt(OtherVersion)
 	}
-	r := reader{data: data[len(magic):]}
+	r := reader{data: data[len(Magic):]}
 	docs, chunks, terms := r.uint32(), r.uint32(), r.uint32()
 	for _, n := range []uint32{docs, chunks, terms} {
 		if uint64(n) > uint64(len(data)) {

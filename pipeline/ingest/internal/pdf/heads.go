@@ -15,7 +15,7 @@ const (
 	edgeLines   = 3 // at the top and at the bottom of a page that may be some
 	repeats     = 3 // pages that have it
 	farthest    = 4 // pages from one to the next
-	maxNumbers  = 4 // in it
+	maxNumbers  = 8 // in it, such as a version, a date and a time
 	setApart    = 2 // sizes of the letters from the text
 )
 
@@ -59,7 +59,7 @@ func (r *reader) chains() map[int]*chain {
 		for _, at := range at {
 			l := r.lines[at]
 			key, numbers, ok := r.pattern(seed, r.out[l.from:l.to])
-			if !ok || !r.m.Take(2*slotBytes+64) {
+			if !ok || !r.m.Take(2*slotBytes+96) {
 				continue
 			}
 			c := chains[key]

@@ -220,6 +220,7 @@ func TestHeads(t *testing.T) {
 		{"a head with a number", [][]string{page(1), page(2, "800 Page 2 of 9"), page(3, "800 Page 3 of 9"), page(4, "800 Page 4 of 9")}, []string{"Page"}, nil},
 		{"a table that goes on", [][]string{page(1), page(2, "800 The Manual", "760 name price", "745 a 1"), page(3, "800 The Manual", "760 name price", "745 b 2"), page(4, "800 The Manual", "760 name price", "745 c 3")}, []string{"Manual"}, []string{"name price"}},
 		{"a head of two lines", [][]string{page(1), page(2, "800 The Manual", "790 Draft"), page(3, "800 The Manual", "790 Draft"), page(4, "800 The Manual", "790 Draft")}, []string{"Manual", "Draft"}, nil},
+		{"a foot with a version, a date and a time", [][]string{page(1), page(2, "10 Manual 5.2 2022-09-19 10:30 page 2"), page(3, "10 Manual 5.2 2022-09-19 10:30 page 3"), page(4, "10 Manual 5.2 2022-09-19 10:30 page 4")}, []string{"Manual"}, nil},
 		{"Roman numbers", [][]string{page(1, "10 ii"), page(2, "10 iii PREFACE"), page(3, "10 iv PREFACE"), page(4, "10 v PREFACE")}, []string{"PREFACE"}, nil},
 		{"a short document", [][]string{page(1, "800 The Manual"), page(2, "800 The Manual"), page(3, "800 The Manual")}, nil, []string{"The Manual", "3"}},
 		{"other numbers", [][]string{page(1, "800 Sum 17"), page(2, "800 Sum 3"), page(3, "800 Sum 999"), page(4, "800 Sum 5")}, nil, []string{"Sum 5"}},

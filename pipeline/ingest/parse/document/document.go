@@ -77,8 +77,9 @@ func (d *Document) Value(name string, v any) {
 	case []any:
 		parts := make([]string, 0, len(v))
 		for _, p := range v {
-			if s, ok := p.(string); ok {
-				parts = append(parts, s)
+			switch p.(type) {
+			case string, bool, int, int64, uint64, float64:
+				parts = append(parts, fmt.Sprint(p))
 			}
 		}
 		text = strings.Join(parts, ", ")

@@ -200,11 +200,14 @@ type sheetReader struct {
 // maxGap is how many empty cells between two others are kept.
 const maxGap = 64
 
+// maxRow is the number of the last row that a sheet can have.
+const maxRow = 1 << 20
+
 func (s *sheetReader) start(t *xml.StartElement) {
 	switch t.Name.Local {
 	case "row":
 		s.number++
-		if n, err := strconv.Atoi(attr(t, "r")); err == nil && n > 0 {
+		if n, err := strconv.Atoi(attr(t, "r")); err == nil && n > 0 && n <= maxRow {
 			s.number = n
 		}
 		clear(s.values)
