@@ -208,7 +208,7 @@ func (r *agentRun) once(ctx context.Context, cuts map[string]string) (*agent.Ass
 	if r.stored != nil {
 		keep = func(handle, text string) { cuts[handle] = text }
 	}
-	chain, err := r.agent.Chain(r.frames, keep)
+	chain, err := r.agent.Chain(r.config.TenantName(), r.frames, keep)
 	if err != nil {
 		return nil, err
 	}

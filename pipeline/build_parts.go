@@ -79,11 +79,17 @@ func (b *build) countTexts(ctx context.Context, t Tokenizer, wanted func(*Item) 
 		return nil
 	}
 	texts, places := make([]string, 0, n), make([]int32, 0, n)
+	writer, _ := b.writer.formatter.(interface{ Beside(it *Item) string })
 	for i := range b.list.items {
 		if it := &b.list.items[i]; wanted(it) {
 			text := it.Content
 			if more := message.MediaText(it.Parts()); more != "" {
 				text += "\n" + more
+			}
+			if writer != nil && text != "" {
+				if more := writer.Beside(it); more != "" {
+					text = more + "\n" + text
+				}
 			}
 			texts, places = append(texts, text), append(places, int32(i))
 		}

@@ -62,7 +62,6 @@ func (a *Agent) For(model string) (*Agent, error) {
 	c := *a.config
 	c.Model = model
 	out := &Agent{config: &c, providers: a.providers, host: a.host, counts: counts}
-	out.providers.Memory = new(providers.Memory) // sizes of another tokenizer
 	if out.providers.Counter, err = agent.NewCounter(agent.CounterConfig{Tokenizer: counts, Model: model}); err != nil {
 		return nil, err
 	}
@@ -106,25 +105,25 @@ type Chain struct {
 	standIn *Chain
 }
 
-// Chain makes the provider chain of an agent run. run holds its frames, which are offered as
+// Chain makes the provider chain of an agent run of a tenant. run holds its frames, which are offered as
 // observations. It may be nil. keep receives the texts that truncation cuts, see
 // [providers.TruncationConfig]. It may be nil.
-func (a *Agent) Chain(run *frames.Pipeline, keep func(handle, text string)) (*Chain, error) {
+func (a *Agent) Chain(tenant string, run *frames.Pipeline, keep func(handle, text string)) (*Chain, error) {
 	counts, err := fallible(a.config, a.counts)
 	if err != nil {
 		return nil, err
 	}
-	c, err := a.chain(run, keep, counts)
+	c, err := a.chain(tenant, run, keep, counts)
 	if t, ok := counts.(*pipeline.FallbackTokenizer); ok && err == nil {
-		c.standIn, err = a.chain(run, keep, t.Second())
+		c.standIn, err = a.chain(tenant, run, keep, t.Second())
 	}
 	return c, err
 }
 
 // chain makes a chain that counts with one tokenizer.
-func (a *Agent) chain(run *frames.Pipeline, keep func(handle, text string), counts pipeline.Tokenizer) (_ *Chain, err error) {
+func (a *Agent) chain(tenant string, run *frames.Pipeline, keep func(handle, text string), counts pipeline.Tokenizer) (_ *Chain, err error) {
 	cfg, settings := a.providers, &a.config.Agent
-	cfg.Truncation.Keep = keep
+	cfg.Truncation.Keep, cfg.Owner = keep, tenant
 	if counts != a.counts {
 		if cfg.Counter, err = agent.NewCounter(agent.CounterConfig{Tokenizer: counts, Model: a.config.Model}); err != nil {
 			return nil, err

@@ -112,7 +112,7 @@ func TestFramesOfAnAgent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		chain, err := a.Chain(framed(t, store.NewMemory(), 60), nil)
+		chain, err := a.Chain("", framed(t, store.NewMemory(), 60), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -164,6 +164,15 @@ func (b *Filling) cutItem(ctx context.Context, i int32, limit int) (tokens int, 
 		return 0, false, nil
 	}
 	parts := media.OfParts(f.counter.options.Model, b.Items[i].Parts()).High // they stay whole
+	if w, ok := f.formatter.(interface{ Beside(it *core.Item) string }); ok {
+		if beside := w.Beside(&b.Items[i]); beside != "" {
+			counts, err := core.CountTexts(ctx, f.tokenizer, []string{beside + "\n"})
+			if err != nil {
+				return 0, false, err
+			}
+			parts = values.Add(parts, counts[0])
+		}
+	}
 	text, n, err := f.cut.text(ctx, b.p.tokenizer, b.Items[i].Content, limit-parts)
 	if err != nil || text == "" {
 		return 0, false, err

@@ -1,6 +1,7 @@
 package format
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -86,30 +87,39 @@ func Cite(it *core.Item) string {
 	return "Source: " + source + "\n" + it.Content
 }
 
+// Beside returns what the formatter writes of an item besides its text: source and title of a search
+// result. A pipeline counts it with the text. It is empty for most items.
+func (f Anthropic) Beside(it *core.Item) string {
+	source, title := SourceOf(it)
+	if !f.Cite || source == "" {
+		return ""
+	}
+	return source + "\n" + cmp.Or(title, source)
+}
+
 // citedBlocks returns the items of the context as blocks: those whose source is known as search
-// results, the others as texts. cached marks the last one.
-func (c *contextItems) citedBlocks(cached bool) []any {
-	blocks := make([]any, 0, c.n)
-	last := -1
+// results, the others as texts. It returns nil if all are blank. cached marks the last one.
+func (c *contextItems) citedBlocks(cached bool) (blocks []any) {
 	for _, it := range c.list() {
 		if strings.TrimSpace(it.Content) == "" {
 			continue // the API refuses blank texts
 		}
 		text := TextBlock{Type: "text", Text: it.Content}
 		if source, place := SourceOf(it); source != "" {
-			if place == "" {
-				place = source
-			}
-			last = len(blocks)
-			blocks = append(blocks, SearchResultBlock{Type: "search_result", Source: source, Title: place, Content: []TextBlock{text}, Citations: Citations{true}})
+			blocks = append(blocks, SearchResultBlock{Type: "search_result", Source: source, Title: cmp.Or(place, source), Content: []TextBlock{text}, Citations: Citations{true}})
 			continue
 		}
 		blocks = append(blocks, text)
 	}
-	if last >= 0 && cached {
-		b := blocks[last].(SearchResultBlock)
-		b.CacheControl = ephemeral()
-		blocks[last] = b
+	if last := len(blocks) - 1; last >= 0 && cached {
+		switch b := blocks[last].(type) {
+		case SearchResultBlock:
+			b.CacheControl = ephemeral()
+			blocks[last] = b
+		case TextBlock:
+			b.CacheControl = ephemeral()
+			blocks[last] = b
+		}
 	}
 	return blocks
 }

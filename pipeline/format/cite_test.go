@@ -70,6 +70,28 @@ func TestAnthropicCites(t *testing.T) {
 	}
 }
 
+// The mark of the cache is at the end of the context, whatever its last block is, and no message is empty.
+func TestTheEndOfCitedContextIsMarked(t *testing.T) {
+	items := []core.Item{{ID: "a", Source: core.SourceRetrieval, Content: "From nowhere."}}
+	for _, more := range [][]core.Item{nil, {{ID: "b", Source: core.SourceRetrieval, Content: "x", Metadata: map[string]any{"path": "b"}}}} {
+		w := &core.Window{Items: append(more, items...), Fixed: core.Fixed{Query: "q"}}
+		out, err := Anthropic{Cite: true, Caching: true}.Format(t.Context(), w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if data, err := json.Marshal(out); err != nil || strings.Count(string(data), "cache_control") != 1 || !strings.Contains(string(data), `"From nowhere.","cache_control"`) {
+			t.Errorf("%v: %s", err, data)
+		}
+	}
+	blank := []core.Item{{ID: "a", Source: core.SourceRetrieval, Content: " "}, {ID: "u", Source: core.SourceConversation, Content: "hello", Metadata: map[string]any{"role": "assistant"}}}
+	for _, query := range []string{"", "q"} {
+		out, err := Anthropic{Cite: true}.Format(t.Context(), &core.Window{Items: blank, Fixed: core.Fixed{Query: query}})
+		if data, _ := json.Marshal(out); err != nil || strings.Contains(string(data), `"content":[]`) || strings.Contains(string(data), `"content":null`) {
+			t.Errorf("%v: %s", err, data)
+		}
+	}
+}
+
 // Every other form has a line before the text of each item.
 func TestEveryFormCitesAsText(t *testing.T) {
 	items := citeItems()

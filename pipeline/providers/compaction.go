@@ -55,6 +55,9 @@ type CompactionConfig struct {
 	// Memory is what is known of lists that did not fit. Chains of one conversation should share
 	// it. nil means an own one.
 	Memory *Memory
+	// Owner is whose lists these are, such as a tenant. Owners that share a Memory do not influence
+	// each other's lists. Empty is an owner, too.
+	Owner string
 	// Logger is slog.Default when nil, Now is time.Now.
 	Logger *slog.Logger
 	Now    func() time.Time
@@ -168,7 +171,7 @@ func (c *Compaction) Apply(ctx context.Context, s *agent.State, msgs []pipeline.
 	if len(s.Observations) > 0 && c.givesWay(v, own, m.high, b) {
 		return nil, nil
 	}
-	known := c.cfg.Memory.recall(CompactionName, s.RunID, m.trigger, msgs)
+	known := c.cfg.Memory.recall(c.cfg.Owner, CompactionName, s.RunID, m.trigger, msgs)
 	_, pieces, err := known.again(ctx, c.cfg.Counter, v, m.trigger)
 	if err != nil {
 		return nil, err

@@ -155,18 +155,54 @@ func TestMemoryIsBounded(t *testing.T) {
 	m := new(Memory)
 	for i := range 3 * memoryEntries {
 		key := listKey{byte(i), byte(i >> 8)}
-		m.add(&remembered{key: key, length: 1, pieces: []piece{{at: -1, summary: strings.Repeat("x", 100_000)}}})
-		if m.bytes > memoryBytes || len(m.entries) != m.recent.Len() || len(m.entries) > memoryEntries {
-			t.Fatalf("%d bytes, %d entries", m.bytes, len(m.entries))
+		m.add("o", &remembered{key: key, length: 1, pieces: []piece{{at: -1, summary: strings.Repeat("x", 100_000)}}})
+		if m.bytes > memoryBytes || m.entries != m.owners["o"].recent.Len() || m.entries > memoryEntries {
+			t.Fatalf("%d bytes, %d entries", m.bytes, m.entries)
 		}
 	}
-	held := len(m.entries)
-	m.add(&remembered{pieces: []piece{{at: -1, summary: strings.Repeat("x", memoryBytes)}}})
-	if held == 0 || len(m.entries) != held {
-		t.Errorf("%d entries before, %d after one that is too large", held, len(m.entries))
+	held := m.entries
+	m.add("o", &remembered{pieces: []piece{{at: -1, summary: strings.Repeat("x", memoryBytes)}}})
+	if held == 0 || m.entries != held {
+		t.Errorf("%d entries before, %d after one that is too large", held, m.entries)
 	}
 	newest := 3*memoryEntries - 1
-	if m.find([]listKey{{0, 0}}) != nil || m.find([]listKey{{byte(newest), byte(newest >> 8)}}) == nil {
+	if m.find("o", []listKey{{0, 0}}) != nil || m.find("o", []listKey{{byte(newest), byte(newest >> 8)}}) == nil {
 		t.Error("the least recently used entry goes first")
+	}
+}
+
+// An owner that floods a memory forgets its own lists, and owners without a list take no room.
+func TestOwnersOfAMemoryAreApart(t *testing.T) {
+	m, key := new(Memory), listKey{1}
+	m.add("small", &remembered{key: key, length: 1})
+	for i := range 3 * memoryEntries {
+		m.add("large", &remembered{key: listKey{byte(i), byte(i >> 8), 1}, length: 1, pieces: []piece{{at: -1, summary: strings.Repeat("x", i%50_000)}}})
+	}
+	if m.find("small", []listKey{key}) == nil || m.find("large", []listKey{key}) != nil {
+		t.Error("one owner has taken the room of another one, or its list")
+	}
+	for i := range 3 * memoryEntries {
+		m.add(fmt.Sprint(i), &remembered{key: key, length: 1})
+	}
+	bytes := 0
+	for _, o := range m.owners {
+		bytes += o.bytes
+	}
+	if len(m.owners) != memoryEntries || m.entries != memoryEntries || bytes != m.bytes || m.find(fmt.Sprint(3*memoryEntries-1), []listKey{key}) == nil {
+		t.Errorf("%d owners, %d entries, %d bytes of %d", len(m.owners), m.entries, bytes, m.bytes)
+	}
+
+	counter, err := agent.NewCounter(agent.CounterConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := Config{Counter: counter, Enforce: true, Logger: quiet(), Memory: new(Memory), Owner: "a"}
+	list := append(script("s:x"), ramble(80)...)
+	prepared(t, chain(t, cfg), list, 400)
+	list = append(list, script("u:more")...)
+	fresh := prepared(t, chain(t, Config{Counter: counter, Enforce: true, Logger: quiet()}), list, 400)
+	cfg.Owner = "b"
+	if got := prepared(t, chain(t, cfg), list, 400); !equalLists(got.Messages, fresh.Messages) {
+		t.Errorf("a list of a changes one of b:\n%q\n%q", show(got.Messages), show(fresh.Messages))
 	}
 }

@@ -21,14 +21,26 @@ const (
 // Memory remembers what became of lists that did not fit, so that the beginning of a prompt stays
 // the same while its conversation grows: a list that begins with a remembered one gets the same
 // beginning until it does not fit any more. It keeps hashes, places, and the texts of summaries
-// and of cut results, of the last 1,024 lists and at most 32 MiB. It lasts as long as the
-// process. The zero value works. It is safe for concurrent use.
+// and of cut results, of the last 1,024 lists and at most 32 MiB. Owners know nothing of each other's
+// lists, and the owner that takes the most forgets first. It lasts as long as the process. The zero
+// value works. It is safe for concurrent use.
 type Memory struct {
 	mu      sync.Mutex
+	owners  map[string]*owned
+	entries int
+	bytes   int
+	uses    uint64 // counts the uses of entries
+}
+
+// owned is what is remembered for an owner.
+type owned struct {
 	entries map[listKey]*list.Element // of *remembered
 	recent  list.List                 // the most recently used first
 	bytes   int
 }
+
+// share is how much of a memory an owner takes, in entries of usual size.
+func (o *owned) share() int { return max(len(o.entries), o.bytes/(memoryBytes/memoryEntries)) }
 
 // listKey is the hash of a list, of the budget, and of the provider.
 type listKey [16]byte
@@ -39,6 +51,7 @@ type remembered struct {
 	length int // messages of the list
 	pieces []piece
 	bytes  int
+	used   uint64 // when it was used last, see Memory
 }
 
 // piece is a message of a result: that at a place of the list, or a summary if the place is -1.
@@ -48,21 +61,28 @@ type piece struct {
 	cuts    []string // the texts of its results, empty for one that was not cut; nil: none was
 }
 
-// find returns the entry of the longest remembered beginning of a list, or nil.
-func (m *Memory) find(keys []listKey) *remembered {
+// find returns the entry of the longest remembered beginning of a list of an owner, or nil.
+func (m *Memory) find(owner string, keys []listKey) *remembered {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	o := m.owners[owner]
+	if o == nil {
+		return nil
+	}
 	for i := len(keys) - 1; i >= 0; i-- {
-		if e := m.entries[keys[i]]; e != nil {
-			m.recent.MoveToFront(e)
-			return e.Value.(*remembered)
+		if e := o.entries[keys[i]]; e != nil {
+			o.recent.MoveToFront(e)
+			r := e.Value.(*remembered)
+			m.uses++
+			r.used = m.uses
+			return r
 		}
 	}
 	return nil
 }
 
-// add remembers an entry, and forgets the least recently used ones.
-func (m *Memory) add(r *remembered) {
+// add remembers an entry of an owner, and forgets others if there is no room.
+func (m *Memory) add(owner string, r *remembered) {
 	r.bytes = 64
 	for i := range r.pieces {
 		r.bytes += 64 + len(r.pieces[i].summary)
@@ -75,22 +95,50 @@ func (m *Memory) add(r *remembered) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.entries == nil {
-		m.entries = map[listKey]*list.Element{}
+	o := m.owners[owner]
+	if o == nil {
+		if m.owners == nil {
+			m.owners = map[string]*owned{}
+		}
+		owner = strings.Clone(owner)
+		o = &owned{entries: map[listKey]*list.Element{}}
+		m.owners[owner] = o
 	}
-	if e := m.entries[r.key]; e != nil {
-		m.forget(e)
+	if e := o.entries[r.key]; e != nil {
+		m.forget(o, e)
 	}
-	m.entries[r.key] = m.recent.PushFront(r)
-	for m.bytes += r.bytes; m.bytes > memoryBytes || len(m.entries) > memoryEntries; {
-		m.forget(m.recent.Back())
+	m.uses++
+	r.used = m.uses
+	o.entries[r.key] = o.recent.PushFront(r)
+	o.bytes += r.bytes
+	m.entries++
+	for m.bytes += r.bytes; m.bytes > memoryBytes || m.entries > memoryEntries; {
+		m.forgetOne()
 	}
 }
 
-func (m *Memory) forget(e *list.Element) {
-	r := m.recent.Remove(e).(*remembered)
-	delete(m.entries, r.key)
+// forgetOne forgets the least recently used entry of the owner that takes the most.
+func (m *Memory) forgetOne() {
+	var of string
+	for name, o := range m.owners {
+		if most := m.owners[of]; most == nil || o.share() > most.share() || o.share() == most.share() && o.last().used < most.last().used {
+			of = name
+		}
+	}
+	o := m.owners[of]
+	if m.forget(o, o.recent.Back()); len(o.entries) == 0 {
+		delete(m.owners, of)
+	}
+}
+
+func (o *owned) last() *remembered { return o.recent.Back().Value.(*remembered) }
+
+func (m *Memory) forget(o *owned, e *list.Element) {
+	r := o.recent.Remove(e).(*remembered)
+	delete(o.entries, r.key)
+	o.bytes -= r.bytes
 	m.bytes -= r.bytes
+	m.entries--
 }
 
 // keysOf returns the keys of all beginnings of a list, or nil if a message cannot be written.
@@ -119,18 +167,19 @@ func keysOf(provider, run string, room size, msgs []pipeline.Message) []listKey 
 	return keys
 }
 
-// recall is a list and what is remembered of its beginning.
+// recall is a list of an owner and what is remembered of its beginning.
 type recall struct {
 	memory *Memory
+	owner  string
 	keys   []listKey
 	entry  *remembered // nil if nothing is known
 }
 
 // recall looks for the beginning of a list.
-func (m *Memory) recall(provider, run string, room size, msgs []pipeline.Message) recall {
-	r := recall{memory: m, keys: keysOf(provider, run, room, msgs)}
+func (m *Memory) recall(owner, provider, run string, room size, msgs []pipeline.Message) recall {
+	r := recall{memory: m, owner: owner, keys: keysOf(provider, run, room, msgs)}
 	if len(r.keys) > 0 {
-		r.entry = m.find(r.keys)
+		r.entry = m.find(owner, r.keys)
 	}
 	return r
 }
@@ -175,7 +224,7 @@ func (r *recall) again(ctx context.Context, c *agent.Counter, v *view, room size
 // keep remembers what became of the list.
 func (r *recall) keep(pieces []piece) {
 	if n := len(r.keys); n > 0 {
-		r.memory.add(&remembered{key: r.keys[n-1], length: n, pieces: pieces})
+		r.memory.add(r.owner, &remembered{key: r.keys[n-1], length: n, pieces: pieces})
 	}
 }
 

@@ -28,8 +28,10 @@ type Config struct {
 	Plan bool
 	// Timeout bounds one Apply of each provider, see [agent.Config].
 	Timeout time.Duration
-	// Memory is that of compaction and truncation. nil means an own one.
+	// Memory is that of compaction and truncation, and Owner whose lists they are. nil means an own
+	// one. Owners that share a Memory do not influence each other's lists.
 	Memory *Memory
+	Owner  string
 	// Counter counts for the chain and the built-in providers. nil means a counter of the
 	// DefaultEncoding.
 	Counter *agent.Counter
@@ -49,6 +51,7 @@ func New(cfg Config) (*agent.Chain, error) {
 	}
 	cfg.Memory = cmp.Or(cfg.Memory, new(Memory))
 	cfg.Compaction.Memory, cfg.Truncation.Memory = cmp.Or(cfg.Compaction.Memory, cfg.Memory), cmp.Or(cfg.Truncation.Memory, cfg.Memory)
+	cfg.Compaction.Owner, cfg.Truncation.Owner = cmp.Or(cfg.Compaction.Owner, cfg.Owner), cmp.Or(cfg.Truncation.Owner, cfg.Owner)
 	list, err := cfg.builtin()
 	if err != nil {
 		return nil, err

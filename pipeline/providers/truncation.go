@@ -31,6 +31,9 @@ type TruncationConfig struct {
 	// Memory is what is known of lists that did not fit. Chains of one conversation should share
 	// it. nil means an own one.
 	Memory *Memory
+	// Owner is whose lists these are, such as a tenant. Owners that share a Memory do not influence
+	// each other's lists. Empty is an owner, too.
+	Owner string
 	// Counter counts tokens. nil means a counter of the default encoding.
 	Counter *agent.Counter
 }
@@ -109,7 +112,7 @@ func (t *Truncation) Apply(ctx context.Context, s *agent.State, msgs []pipeline.
 	if s != nil {
 		run = s.RunID
 	}
-	known := t.cfg.Memory.recall(t.name, run, room, msgs)
+	known := t.cfg.Memory.recall(t.cfg.Owner, t.name, run, room, msgs)
 	out, pieces, err := known.again(ctx, t.cfg.Counter, v, room)
 	if err != nil || out != nil {
 		keepCuts(t.cfg.Keep, msgs, pieces)

@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -94,22 +96,34 @@ func (a *App) warnOfVariables() {
 
 // UnknownVariables says of each variable that looks like a setting, and is none, which one it may be.
 func UnknownVariables(environ []string) (unknown []string) {
-	known := []string{strings.ToLower(config.EnvPrefix + "CONFIG"), strings.ToLower(PasswordVariable)}
+	known := []string{"CONFIG", strings.TrimPrefix(PasswordVariable, config.EnvPrefix)}
 	for _, o := range config.Overrides {
-		known = append(known, strings.ToLower(o.Env()))
+		known = append(known, strings.TrimPrefix(o.Env(), config.EnvPrefix))
 	}
+	lower := strings.Split(strings.ToLower(strings.Join(known, " ")), " ")
 	for _, pair := range environ {
 		name, _, _ := strings.Cut(pair, "=")
-		if !strings.HasPrefix(name, config.EnvPrefix) || slices.Contains(known, strings.ToLower(name)) {
+		own, ok := strings.CutPrefix(name, config.EnvPrefix)
+		if !ok || slices.Contains(known, own) || runtime.GOOS == "windows" && slices.Contains(lower, strings.ToLower(own)) {
 			continue
 		}
 		hint := ""
-		if near := nearest.Name(name, known); near != "" {
-			hint = " (did you mean " + strings.ToUpper(near) + "?)"
+		if near := nearVariable(strings.ToLower(own), lower); near != "" {
+			hint = " (did you mean " + config.EnvPrefix + strings.ToUpper(near) + "?)"
 		}
 		unknown = append(unknown, name+" is no setting"+hint)
 	}
 	return unknown
+}
+
+// nearVariable returns the known name that lacks nothing but its section, or that is most similar.
+func nearVariable(name string, known []string) (near string) {
+	for _, k := range known {
+		if strings.HasSuffix(k, "_"+name) && (near == "" || len(k) < len(near)) {
+			near = k
+		}
+	}
+	return cmp.Or(near, nearest.Name(name, known))
 }
 
 // flagOf returns the flag of a command that sets a value, or nil.

@@ -52,7 +52,7 @@ others compile again.`,
 			}
 		}
 		l, failed := compileAll(cmd.Context(), a, loaded, names)
-		if len(l.Rows) > 0 {
+		if failed == nil || len(l.Rows) > 0 {
 			err = a.Print(cli.Format(cmd), l)
 		}
 		return none, errors.Join(err, failed)
@@ -81,6 +81,9 @@ func compileAll(ctx context.Context, a *cli.App, loaded *config.Loaded, names []
 		return l, err
 	}
 	defer func() { err = errors.Join(err, h.Close(context.WithoutCancel(ctx))) }()
+	if _, err := h.CacheDir(); err != nil {
+		return l, fmt.Errorf("plugins.cache_dir: nothing would be kept: %w", err)
+	}
 	lines, failures := make([]compiled, len(names)), make([]error, len(names))
 	var wg sync.WaitGroup
 	for i, name := range names {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -45,5 +46,20 @@ func TestPluginCompile(t *testing.T) {
 	write("off")
 	if code, _, stderr = run(t, "", "plugin", "compile", "--config", file); code == cli.CodeOK || !strings.Contains(stderr, "name a folder") {
 		t.Errorf("without a cache: code %d, %s", code, stderr)
+	}
+	write("cache")
+	if err := os.Chmod(filepath.Join(dir, "cache"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if runtime.GOOS != "windows" {
+		if code, stdout, stderr = run(t, "", "plugin", "compile", "keep-first", "--config", file); code == cli.CodeOK || stdout != "" || !strings.Contains(stderr, "nothing would be kept") {
+			t.Errorf("a cache that others may write: code %d, %s%s", code, stdout, stderr)
+		}
+	}
+	if err := os.WriteFile(file, []byte("plugins: {dir: "+t.TempDir()+", cache_dir: other}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, stdout, stderr = run(t, "", "plugin", "compile", "--config", file, "-o", "json"); code != cli.CodeOK || strings.TrimSpace(stdout) != "[]" {
+		t.Errorf("an empty folder: code %d, %q %s", code, stdout, stderr)
 	}
 }
