@@ -55,6 +55,9 @@ func setsOf(ctx context.Context, f *flags, stderr io.Writer) (out []set, err err
 			continue
 		}
 		files, err := s.files(ctx, f.data, stderr)
+		if err != nil && f.gate {
+			return nil, fmt.Errorf("%s: %w", s.name, err)
+		}
 		if err != nil { // another registry may be there
 			fmt.Fprintf(stderr, "documents: %s is left out: %v\n", s.name, err)
 			continue
