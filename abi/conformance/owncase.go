@@ -200,17 +200,22 @@ func (c *OwnCase) check(whole bool) error {
 // takeSettings moves the settings in the request document to where those of a case are, so that they are
 // checked and used as in a call with that document.
 func (c *OwnCase) takeSettings() error {
-	var doc struct {
-		Settings map[string]any `json:"settings"`
+	var doc map[string]json.RawMessage
+	var settings map[string]any
+	err := json.Unmarshal(c.Request, &doc)
+	if err == nil {
+		err = json.Unmarshal(doc["settings"], &settings)
 	}
-	if err := json.Unmarshal(c.Request, &doc); c.Request == nil || err != nil || doc.Settings == nil {
+	switch {
+	case err != nil || settings == nil:
 		return nil // what is wrong with the document shows when it is read whole
-	}
-	if c.Settings != nil {
+	case c.Settings != nil:
 		return errors.New("request has settings, and the case too (leave out one of them)")
 	}
-	c.Settings = doc.Settings
-	return nil
+	delete(doc, "settings")
+	c.Settings = settings
+	c.Request, err = json.Marshal(doc)
+	return err
 }
 
 // list reports whether the case expects anything of the final list.
