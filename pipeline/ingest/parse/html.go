@@ -96,10 +96,13 @@ type page struct {
 	space   bool
 	lists   []int // the next number of each open list, -1 for one without numbers
 	anchor  int   // where a link to a place in the page begins, -1 for none
+	term    int   // the length of the open block at the end of a term of a list of descriptions
 	hasMain bool  // the page says what its main part is
 	inMain  int
-	attr    attributes // of the open tag
-	row     tableRow
+	// openTerm says that a term is open.
+	openTerm bool
+	attr     attributes // of the open tag
+	row      tableRow
 }
 
 // attributes are those of a tag that matter.
@@ -276,9 +279,14 @@ func (h *page) start(a atom.Atom, closed bool) {
 	}
 }
 
-// startBlock ends the block before. The first block of an item of a list goes on after its mark.
+// startBlock ends the block before. The first block of an item of a list goes on after its mark, and
+// that of a description after its term, so that a chunk has both.
 func (h *page) startBlock(a atom.Atom) {
-	if !h.marked() || heading(a) > 0 || a == atom.Pre {
+	if h.openTerm && (a == atom.Dd || a == atom.Dt) {
+		h.endTerm()
+	}
+	h.openTerm = a == atom.Dt
+	if !h.marked() && !h.termed() || heading(a) > 0 || a == atom.Pre {
 		h.dropMark()
 		h.flush()
 		h.level, h.pre = heading(a), a == atom.Pre
@@ -294,6 +302,19 @@ func (h *page) startBlock(a atom.Atom) {
 		h.lists = append(h.lists, next)
 	}
 }
+
+// endTerm has the next block go on after a term of a list of descriptions.
+func (h *page) endTerm() {
+	h.openTerm = false
+	if h.level > 0 || h.pre {
+		h.flush()
+	}
+	h.newline()
+	h.term = len(h.b)
+}
+
+// termed reports whether nothing follows a term yet.
+func (h *page) termed() bool { return h.term > 0 && h.term == len(h.b) }
 
 // maxLists bounds the lists inside each other whose numbers are counted.
 const maxLists = 64
@@ -391,6 +412,8 @@ func (h *page) end(a atom.Atom) {
 		h.space = h.space || breaks(a)
 	case a == atom.Li:
 		h.dropMark()
+	case a == atom.Dt:
+		h.endTerm()
 	case breaks(a):
 		h.dropMark()
 		h.flush()

@@ -24,6 +24,12 @@ func TestPages(t *testing.T) {
 			"<ul><li><p>first<li><p>second</p><p>more</p></li><li></li></ul><ol start=3><li>three<li>four</ol>",
 			"text 1-1 \"- first\\n- second\"\ntext 1-1 \"more\"\ntext 1-1 \"3. three\\n4. four\"\n",
 		},
+		"descriptions": {
+			"<dl><dt>--force</dt><dd><p>Overwrites.</p><p>More.</p></dd><dt>-a<dt>--all<dd>All files.<dd>Also others.</dl><dl><dt>alone</dl><p>end" +
+				"<dl><dt><h3>Head</h3></dt><dd>below</dd><dt><pre>code</pre><dd>text</dl>",
+			"text 1-1 \"--force\\nOverwrites.\"\ntext 1-1 \"More.\"\ntext 1-1 \"-a\\n--all\\nAll files.\"\ntext 1-1 \"Also others.\"\n" +
+				"text 1-1 \"alone\"\ntext 1-1 \"end\"\nh3 1-1 \"Head\"\ntext 1-1 \"below\"\ncode 1-1 \"code\"\ntext 1-1 \"text\"\n",
+		},
 		"navigation": {
 			"<header>Site</header><nav>menu</nav><main><header><h1>Title</h1></header><p>Text</main><div role=navigation>more</div><footer>Legal</footer>",
 			"h1 1-1 \"Title\"\ntext 1-1 \"Text\"\n",
