@@ -33,7 +33,11 @@ func TestHybridQuality(t *testing.T) {
 		{"scifact", tableEmbedder(table), false, 0.715},
 		{"cranfield", tableEmbedder(table), true, 0.415},
 	} {
-		t.Run(c.set, func(t *testing.T) {
+		name := c.set
+		if c.embedder != "" {
+			name += " by a larger table"
+		}
+		t.Run(name, func(t *testing.T) {
 			if c.embedder != "" && table == "" {
 				t.Skip("ANCHOR_STATIC is not set: the quality with a larger table is not measured")
 			}
