@@ -88,18 +88,7 @@ func TestMoreFormats(t *testing.T) {
 			"h2 5-5 \"Café – one\"\ntext 6-6 \"Costs 5 % of $a_1^2$ for Müller.\"\ncode 9-9 \"\\\\section{no}\"\ntext 11-14 \"- one\\n- two\"\ntable 16-18 \"a | b\\nc | d\"\n",
 		},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			docs, err := read(t, c.name, []byte(c.text), Limits{})
-			if err != nil || len(docs) != 1 {
-				t.Fatalf("%d documents, error %v", len(docs), err)
-			}
-			if got := show(docs[0]); got != c.want {
-				t.Errorf("blocks:\n%s\nwant:\n%s", got, c.want)
-			}
-			if docs[0].Title != c.title {
-				t.Errorf("title %q, want %q", docs[0].Title, c.title)
-			}
-		})
+		t.Run(c.name, func(t *testing.T) { holds(t, c.name, c.text, c.title, c.want) })
 	}
 }
 

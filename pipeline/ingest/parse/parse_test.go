@@ -85,18 +85,7 @@ func TestFormats(t *testing.T) {
 		{"a.go", "\npackage a\n\nfunc F() {}\n", "", "code 2-4 \"package a\\n\\nfunc F() {}\"\n"},
 		{"a.docx", string(zipped(t, map[string]string{"word/document.xml": wordDocument})), "Travel", "h1 0-0 \"Travel\"\ntext 0-0 \"Ann prefers the night train.\"\ntable 0-0 \"City | Day\\nOslo | Monday\"\n"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			docs, err := read(t, c.name, []byte(c.text), Limits{})
-			if err != nil || len(docs) != 1 {
-				t.Fatalf("%d documents, error %v", len(docs), err)
-			}
-			if got := show(docs[0]); got != c.want {
-				t.Errorf("blocks:\n%s\nwant:\n%s", got, c.want)
-			}
-			if docs[0].Title != c.title {
-				t.Errorf("title %q, want %q", docs[0].Title, c.title)
-			}
-		})
+		t.Run(c.name, func(t *testing.T) { holds(t, c.name, c.text, c.title, c.want) })
 	}
 }
 
@@ -271,5 +260,20 @@ func TestLongLines(t *testing.T) {
 	_, err = read(t, "a.csv", []byte("a,b\n\""+strings.Repeat(strings.Repeat("x", 1000)+"\n", maxRecord/1000)), Limits{})
 	if !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "quote") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// holds reads the one document of a file, and compares its title and its blocks.
+func holds(t *testing.T, name, text, title, want string) {
+	t.Helper()
+	docs, err := read(t, name, []byte(text), Limits{})
+	if err != nil || len(docs) != 1 {
+		t.Fatalf("%d documents, error %v", len(docs), err)
+	}
+	if got := show(docs[0]); got != want {
+		t.Errorf("blocks:\n%s\nwant:\n%s", got, want)
+	}
+	if docs[0].Title != title {
+		t.Errorf("title %q, want %q", docs[0].Title, title)
 	}
 }

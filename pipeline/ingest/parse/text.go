@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/anchor-host/anchor-host/pipeline/ingest/parse/charset"
+	"github.com/anchor-host/anchor-host/pipeline/ingest/parse/document"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 )
 
@@ -93,11 +94,7 @@ func (l *lines) next() (line string, start int, ok bool) {
 		return "", l.pos, false
 	}
 	start = l.pos
-	if i := strings.IndexByte(l.text[start:], '\n'); i >= 0 {
-		line, l.pos = l.text[start:start+i], start+i+1
-	} else {
-		line, l.pos = l.text[start:], len(l.text)
-	}
+	line, l.pos = document.Line(l.text, start)
 	l.n++
 	return line, start, true
 }

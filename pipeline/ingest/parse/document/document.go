@@ -105,6 +105,14 @@ func (d *Document) Value(name string, v any) {
 	d.Meta[name] = text
 }
 
+// Line returns the line of a text that begins at a position, without its end, and where the next begins.
+func Line(text string, at int) (line string, next int) {
+	if i := strings.IndexByte(text[at:], '\n'); i >= 0 {
+		return text[at : at+i], at + i + 1
+	}
+	return text[at:], len(text)
+}
+
 // MaxMeta is the longest value in bytes.
 const MaxMeta = 1024
 

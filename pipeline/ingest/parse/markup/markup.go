@@ -29,11 +29,7 @@ func (c *cutter) next() (line string, start int, ok bool) {
 		return "", c.pos, false
 	}
 	start = c.pos
-	if i := strings.IndexByte(c.text[start:], '\n'); i >= 0 {
-		line, c.pos = c.text[start:start+i], start+i+1
-	} else {
-		line, c.pos = c.text[start:], len(c.text)
-	}
+	line, c.pos = document.Line(c.text, start)
 	c.n++
 	return line, start, c.Meter.Work(16 + 4*len(line))
 }
