@@ -25,7 +25,7 @@ TOOLEXEC := -toolexec 'env GOGC=off GOMEMLIMIT=1GiB'
 export Q
 
 # All that the command is made of, with the files that it embeds.
-COMMAND_FILES := $(shell find abi anchor cmd host internal pipeline plugins/starter registry sdk server store telemetry tokens usage -type f ! -name '*_test.go' ! -path '*/testdata/*' ! -path '*/node_modules/*' ! -path '*/target/*' ! -path '* *' 2>/dev/null) go.mod go.sum
+COMMAND_FILES := $(shell find abi anchor cluster cmd host internal pipeline plugins/starter registry sdk server store telemetry tokens usage -type f ! -name '*_test.go' ! -path '*/testdata/*' ! -path '*/node_modules/*' ! -path '*/target/*' ! -path '* *' 2>/dev/null) go.mod go.sum
 SDK_FILES    := $(shell find abi sdk plugins/examples/internal -name '*.go' ! -name '*_test.go' 2>/dev/null) go.mod go.sum
 PLUGINS      := $(patsubst plugins/examples/%/main.go,%,$(wildcard plugins/examples/*/main.go))
 PLUGIN_WASM  := $(PLUGINS:%=build/plugins/%/plugin.wasm)
@@ -58,7 +58,7 @@ cross: ## build the command for further platforms, vet one of macOS and one of W
 	@for p in $(VETTED); do echo "vet $$p"; \
 		GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) vet -trimpath ./host/... ./pipeline/... ./store/... ./tokens/... ./internal/... ./cmd/... || exit 1; done
 	@out=$$(GOARCH=386 CGO_ENABLED=0 $(GO) build -o /dev/null ./cmd/anchor-host 2>&1); \
-		test "$$(echo "$$out" | grep -v '^#')" = "internal/only64/bits32.go:5:9: undefined: anchor_host_needs_a_64_bit_platform" || \
+		test "$$(echo "$$out" | grep '^internal/')" = "internal/only64/bits32.go:5:9: undefined: anchor_host_needs_a_64_bit_platform" || \
 		{ echo "386: $$out" >&2; exit 1; }
 
 .PHONY: plugins
@@ -111,13 +111,17 @@ serve-demo: build/anchor-host plugins build/demo/anchor.yaml ## serve the demo o
 test-console: build/anchor-host plugins build/demo/anchor.yaml ## walk the console of a service in Chromium, with the keyboard too; screenshots in build/console/ (installs Chromium as root; needs npm)
 	@GO="$(GO)" tools/console/run.sh build/anchor-host build/demo/anchor.yaml
 
-.PHONY: demo-agent
-demo-agent: build/anchor-host plugins ## take 60 turns of an agent through assemble, and check what it promises
+.PHONY: demo-assemble
+demo-assemble: build/anchor-host plugins ## take 60 turns of an agent through assemble, and check what it promises
 	@$(GO) run ./testdata/demo/agent -command build/anchor-host -plugins build/plugins
 
 .PHONY: bench-memory
 bench-memory: ## appends from 64 writers with every commit synced, frame windows, assembling: each beside its target
 	$(GO) test -run '^$$' -bench Claims -benchtime 1x ./internal/agentstore
+
+.PHONY: bench-postgres
+bench-postgres: ## appends from 64 writers to PostgreSQL with every commit synced (target: 3,000/s, p99 60 ms), frame windows (2 ms)
+	ANCHOR_REQUIRE_POSTGRES=1 $(GO) test -run '^$$' -bench . -benchtime 5s ./pipeline/postgres
 
 .PHONY: bench-tokens
 bench-tokens: ## token counting against tiktoken-go, with the ratios
@@ -126,6 +130,15 @@ bench-tokens: ## token counting against tiktoken-go, with the ratios
 .PHONY: bench-retrieve
 bench-retrieve: ## quality, ingestion and queries beside bleve, SQLite FTS5 and chromem-go (RETRIEVE=-short: seconds)
 	$(GO) -C tools/retrieve run . $(RETRIEVE)
+
+AGENTS_REPOS ?= build/agents-repos
+.PHONY: bench-agents
+bench-agents: ## what agents get from memory and files, beside ripgrep, word search and Mem0 (MEM0=PYTHON); downloads three repositories (seconds)
+	tools/agents/repos.sh $(AGENTS_REPOS)
+	$(GO) -C tools/agents run . files -part all -repos $(abspath $(AGENTS_REPOS))
+	$(GO) -C tools/agents run . memory -part all $(if $(MEM0),-mem0 $(MEM0))
+	$(GO) -C tools/agents run . secrets -repos $(abspath $(AGENTS_REPOS))
+	$(GO) -C tools/agents run . tree
 
 .PHONY: builtin-table
 builtin-table: ## make the table of vectors that is part of the program again, of one that it fetches (19 MB, needs pip)
@@ -150,6 +163,20 @@ bench-engine: build plugins ## the engine beside its peers, target by target (a 
 	@mkdir -p build/engine
 	@peers=; $(GO) -C tools/engine list -deps . >/dev/null || peers="-tags nopeers"; \
 		$(GO) -C tools/engine run $$peers . -o json $(CURDIR)/build/engine/report.json $(ENGINE)
+
+.PHONY: test-examples
+test-examples: build/anchor-host ## run the programs of examples with SDKs and frameworks against fakes of model APIs (installs them; needs npm and Python; EXAMPLE_LANGUAGES=js,go: some)
+	@GO="$(GO)" tools/examples.sh build/anchor-host $(EXAMPLE_LANGUAGES)
+
+.PHONY: test-packages
+test-packages: ## pack the helper libraries for npm, crates.io, PyPI and Maven into build/packages, and use each package (needs npm, cargo, Python, Maven)
+	@tools/packages.sh
+
+.PHONY: test-extism
+test-extism: plugins ## example plugins in other Extism hosts, go-sdk and the SDK for Python, beside this one (installs the latter)
+	@test -x build/extism/bin/python || python3 -m venv build/extism
+	@build/extism/bin/pip install -q --disable-pip-version-check --only-binary :all: -r tools/engine/extism/requirements.txt
+	ANCHOR_EXTISM_PYTHON=$(CURDIR)/build/extism/bin/python $(GO) -C tools/engine test ./extism $(TEST)
 
 # Clients of other projects that push and pull the same artifacts.
 ORAS_VERSION   := v1.3.6
@@ -182,6 +209,23 @@ record-clients: ## run Claude Code and Codex against a fake of their API and wri
 .PHONY: test-clients
 test-clients: build/anchor-host ## run Claude Code and Codex, pass each request through assemble, and judge what comes out
 	GO="$(GO)" tools/messages/clients.sh clients build/anchor-host
+
+.PHONY: test-agents
+test-agents: build/anchor-host ## connect Claude Code and Codex, and judge what their APIs get with hooks on
+	GO="$(GO)" tools/messages/clients.sh agents build/anchor-host
+
+.PHONY: demo-agent
+demo-agent: build/anchor-host ## show a session of Claude Code with hooks, from connect to remove, against a fake of its API
+	GO="$(GO)" tools/messages/clients.sh "agents -show" build/anchor-host
+
+.PHONY: bench-hook
+bench-hook: ## measure hooks as a process and over HTTP, with 100,000 facts and 100,000 chunks
+	$(GO) build -trimpath -ldflags='-s -w' -o build/bench-hook/anchor-host ./cmd/anchor-host
+	ANCHOR_HOOK_BENCH=$(CURDIR)/build/bench-hook/anchor-host $(GO) test ./internal/agents/hooks -run TestHookSpeed -v -timeout 30m
+
+.PHONY: test-mcp
+test-mcp: build/anchor-host ## ask the MCP server with the Inspector's command line, and run the conformance tests (installs them; Linux)
+	tools/mcp/run.sh build/anchor-host
 
 .PHONY: bench-messages-peers
 bench-messages-peers: build/anchor-host ## count the truncated histories that an API refuses, beside LangChain, LlamaIndex and the OpenAI Agents SDK
@@ -229,6 +273,28 @@ load-kill: build plugins ## kill -9 the service KILLS (200) times while clients 
 load-tenants: build plugins ## what a tenant keeps of its throughput while another one floods the service (a minute and a half)
 	$(load_tool) tenants
 
+cluster_tool = $(GO) -C tools/cluster run . $(CLUSTER)
+
+.PHONY: cluster-demo
+cluster-demo: build ## three hosts on one PostgreSQL that lose a host, the database and the network under load, and what a checker of histories says (a minute; needs PostgreSQL)
+	$(cluster_tool) demo
+
+.PHONY: test-cluster
+test-cluster: build ## the same with every fault, many times; CLUSTER=-short: 40 seconds; CLUSTER='-old BINARY': beside an older version (five minutes; as root the disk is filled too)
+	$(cluster_tool) faults
+
+.PHONY: test-restore
+test-restore: build ## base backup and archived log bring a cluster back to a moment between two acknowledged writes (a minute; needs PostgreSQL)
+	$(cluster_tool) restore
+
+.PHONY: bench-cluster
+bench-cluster: build ## throughput of one and of three hosts on one PostgreSQL, each with the same share of a processor (a minute; needs root and cgroups)
+	$(cluster_tool) throughput
+
+.PHONY: simulate-cluster
+simulate-cluster: build ## what a simulator says of one to four hosts under builds that arrive by chance, and of a host that dies, beside what they do (two minutes; needs root and cgroups)
+	$(cluster_tool) simulate
+
 .PHONY: test-schema
 test-schema: build plugins ## schemathesis against /openapi.json of a running service, EXAMPLES (100) for each operation; installs it (needs Python with venv)
 	@tools/load/schemathesis.sh build/schemathesis && if [ -x build/schemathesis/bin/schemathesis ]; then \
@@ -251,13 +317,26 @@ test-thorough: ## run the tests that are short in `make test` with their large c
 		ANCHOR_THOROUGH=1 $(GO) test -vet=off $(TOOLEXEC) -ldflags="$(LDFLAGS)" -timeout 30m -run "^($$names)$$" $$(dirname $$files | sort -u | sed 's|^|./|') $(TEST)
 
 .PHONY: race
-race: export CGO_ENABLED = 1
-race: ## run the tests of the concurrent packages under the race detector
-	$(GO) test -race -short -skip "Hostile|FewAmongMany|InStepWithTheFacts|^TestMemory$$|EqualNames|^TestKill$$|Int8|LongList" $$($(GO) list ./pipeline/... ./store/... ./tokens/... | grep -Ev '/(pipeline/(core|explain|fill|format|ingest/parse|ingest/chunk|message|providers|promptcache|retrieve/words|retrieve/analysis)|tokens/internal/hf)(/|$$)')
-	$(GO) test -race -short -skip 'Scopes|HostileTexts' ./server/quota ./server/console ./anchor/builds
+race: race-pipeline race-stores race-host ## run the tests of the concurrent packages under the race detector
+
+.PHONY: race-pipeline
+race-pipeline: export CGO_ENABLED = 1
+race-pipeline: ## the part of pipelines
+	$(GO) test -race -short -skip "Hostile|FewAmongMany|InStepWithTheFacts|^TestMemory$$|EqualNames|^TestKill$$|Int8|LongList" $$($(GO) list ./pipeline/... ./tokens/... | grep -Ev '/(pipeline/(sqlite|postgres|core|explain|fill|format|ingest/parse|ingest/chunk|message|providers|promptcache|retrieve/words|retrieve/analysis)|tokens/internal/(bpe|hf))(/|$$)')
+
+.PHONY: race-stores
+race-stores: export CGO_ENABLED = 1
+race-stores: ## the part of stores and registries
+	$(GO) test -race -short -skip "Hostile|FewAmongMany|InStepWithTheFacts|^TestMemory$$|EqualNames|^TestKill$$|Int8|LongList" ./pipeline/sqlite/... ./pipeline/postgres/... ./store/...
 	$(GO) test -race -run 'Push|Many|Stalls|Redirects|BreaksOff' ./registry
+
+.PHONY: race-host
+race-host: export CGO_ENABLED = 1
+race-host: ## the part of the host, the service and agents
+	$(GO) test -race -short -skip 'Scopes|HostileTexts' ./server/quota ./server/console ./anchor/builds
 	$(GO) test -race -short -run 'Reload|Stream|Drain|Cancel|Admission' ./server
 	$(GO) test -race -short -timeout 30m ./anchor ./internal/agentstore ./host/steps ./host/internal/fairness ./host/internal/linear
+	$(GO) test -race -short ./internal/agents/... ./internal/failures
 	$(GO) test -race -short -timeout 30m -skip 'HTTP|Bombs|BadCalls|BadLoads|LargeModules|SelfTest|SpecialFiles|Fuel|GoEcho|Deep|Documents|Narrow' ./host
 
 .PHONY: house

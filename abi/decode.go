@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/anchor-host/anchor-host/abi/internal/plainjson"
 	"github.com/anchor-host/anchor-host/abi/internal/strictjson"
 )
 
@@ -22,6 +23,10 @@ func DecodeItemsRequest(b []byte) (*ItemsRequest, error) {
 	}
 	return req, nil
 }
+
+// DecodeRequest decodes the input document of an operation into what request points to. Errors are those
+// of encoding/json, which takes many times as long for documents as hosts write them.
+func DecodeRequest(b []byte, request any) error { return plainjson.Unmarshal(b, request) }
 
 // DecodeReply decodes the answer of a guest into one of the documents. It refuses bytes that are
 // not UTF-8, bytes after the document, and members that are unknown, repeated or of another type.

@@ -85,6 +85,25 @@ func compareItems(t *testing.T, b []byte) {
 	}
 }
 
+// Requests are decoded with the result of encoding/json, whatever is in them.
+func TestDecodeRequest(t *testing.T) {
+	for _, of := range []func() any{func() any { return new(CountRequest) }, func() any { return new(CompactRequest) }, func() any { return new(FormatRequest) }} {
+		for _, b := range []string{
+			`{}`, `null`, `[]`, ``, `{"texts":[]}`, `{"texts":null}`, `{"texts":[1]}`, `{"texts":["a",]}`, `{"texts":["a"],"texts":["b"]}`, `{"Texts":["a"]}`, `{"texts":["a"],"new":1}`,
+			"{\"texts\":[\"\xff\"]}", `{"texts":["a"]`, `{"texts":["a"]} x`, `{"settings":}`, `{"settings":{"a":["]"]}}`, ` { "texts" : [ "a" , "\ud83e\udd8a\n" ] } `,
+			`{"turns":[{"role":"user","content":"лиса","token_count":3,"created_at":"2026-01-02T03:04:05+01:00","sequence":9007199254740993,"metadata":{"a":9007199254740993}},{}],"summary":"s"}`,
+			`{"turns":[{"role":"user","content":"a"},{"role":1}],"summary":"s"}`, `{"turns":[null,{"ROLE":"b"}]}`, `{"turns":[{"created_at":"soon"}]}`, `{"turns":[{"token_count":1.5}]}`,
+			`{"turns":[{"sequence":99999999999999999999}]}`, `{"items":[{"id":"a","content":"b","score":0.5,"metadata":{"x":1}}],"query":"q","max_tokens":7,"used_tokens":-1}`,
+		} {
+			got, want := of(), of()
+			err, failed := DecodeRequest([]byte(b), got), json.Unmarshal([]byte(b), want)
+			if (err == nil) != (failed == nil) || err == nil && !reflect.DeepEqual(got, want) {
+				t.Errorf("%T of %.90q:\ngot  %+v, error %v\nwant %+v, error %v", got, b, got, err, want, failed)
+			}
+		}
+	}
+}
+
 func FuzzPlainItems(f *testing.F) {
 	b, err := AppendItemsRequest(nil, ItemRows(goldenItems()), AllColumns, goldenEnvelope())
 	if err != nil {

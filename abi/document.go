@@ -3,6 +3,8 @@ package abi
 import (
 	"encoding/json"
 	"time"
+
+	"github.com/anchor-host/anchor-host/abi/internal/strictjson"
 )
 
 // Turn is one utterance of a conversation.
@@ -303,7 +305,7 @@ type MessageMedia struct {
 
 // MaxPartDepth is how many lists of [MessagePart] may lie in each other, the list of the message
 // included.
-const MaxPartDepth = 4
+const MaxPartDepth = strictjson.MaxLevels
 
 // AgentState is the state of an agent that persists from call to call.
 type AgentState struct {

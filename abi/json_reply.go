@@ -3,29 +3,19 @@ package abi
 import (
 	"fmt"
 
-	"github.com/anchor-host/anchor-host/abi/internal/inplace"
 	"github.com/anchor-host/anchor-host/abi/internal/strictjson"
 )
 
 // The members of the documents that guests answer with. The functions that read them refer
-// to a member by its index here.
+// to a member by its index here. [strictjson.Reader.Document] reads those of other documents.
 var (
-	changesMembers  = []string{"keep", "edits", "scores", "items", "order"}
-	editMembers     = []string{"row", "content", "metadata", "priority"}
-	scoreMembers    = []string{"row", "score"}
-	itemMembers     = []string{"key", "content", "source", "score", "priority", "metadata", "created_at"}
-	queryMembers    = []string{"query_str", "embedding", "metadata", "chat_history"}
-	turnMembers     = []string{"role", "content", "token_count", "created_at", "sequence", "metadata"}
-	messageMembers  = []string{"role", "content", "name", "tool_calls", "tool_call_id", "parts"}
-	partMembers     = []string{"index", "type", "text", "id", "name", "arguments", "media", "parts", "is_error"}
-	mediaMembers    = []string{"type", "url", "file_id", "title", "detail", "bytes"}
-	stateMembers    = []string{"run_id", "messages", "observations", "reflection", "data"}
-	extractMembers  = []string{"add", "update", "remove"}
-	newFactMembers  = []string{"content", "memory_type", "tags", "relevance_score", "metadata"}
-	factEditMembers = []string{"id", "content", "tags"}
-	distillMembers  = []string{"replace", "add", "reflection"}
-	provideMembers  = []string{"messages", "state"}
-	formatMembers   = []string{"format_type", "output"}
+	changesMembers = []string{"keep", "edits", "scores", "items", "order"}
+	editMembers    = []string{"row", "content", "metadata", "priority"}
+	scoreMembers   = []string{"row", "score"}
+	itemMembers    = []string{"key", "content", "source", "score", "priority", "metadata", "created_at"}
+	distillMembers = []string{"replace", "add", "reflection"}
+	extractMembers = []string{"add", "update", "remove"}
+	formatMembers  = []string{"format_type", "output"}
 )
 
 // answerReader reads the documents that guests answer with.
@@ -39,50 +29,33 @@ func (r answerReader) reply(doc any, within *Bounds) {
 	one := func(name string, read func()) { r.Object([]string{name}, func(int) { read() }) }
 	switch d := doc.(type) {
 	case *TransformReply:
-		one("queries", func() { d.Queries = r.queries() })
-	case *ClassifyReply:
-		one("label", func() { d.Label = r.Text() })
-	case *EnrichReply:
-		one("query_str", func() { d.QueryText = r.Text() })
+		one("queries", func() { d.Queries = most[Query](r, MaxQueries, "queries (want 1 to %d)") })
 	case *MemoryReply:
 		one("items", func() { d.Items = r.items(within) })
-	case *CompactReply:
-		one("summary", func() { d.Summary = r.Text() })
 	case *DistillReply:
+		const observations = "observations (want %d or fewer)"
 		r.Object(distillMembers, func(i int) {
 			switch i {
 			case 0:
-				d.Replace = r.observations()
+				d.Replace = most[string](r, MaxObservations, observations)
 			case 1:
-				d.Add = r.observations()
+				d.Add = most[string](r, MaxObservations, observations)
 			case 2:
-				text := r.Text()
-				d.Reflection = &text
+				r.Document(&d.Reflection)
 			}
 		})
 	case *ExtractReply:
+		const facts = "facts in one list (want %d or fewer)"
 		r.Object(extractMembers, func(i int) {
 			switch i {
 			case 0:
-				d.Add = facts(r, r.newFact)
+				d.Add = most[NewFact](r, MaxFacts, facts)
 			case 1:
-				d.Update = facts(r, r.factEdit)
+				d.Update = most[FactEdit](r, MaxFacts, facts)
 			case 2:
-				d.Remove = facts(r, func(id *string) { *id = r.Text() })
+				d.Remove = most[string](r, MaxFacts, facts)
 			}
 		})
-	case *ProvideReply:
-		r.Object(provideMembers, func(i int) {
-			switch i {
-			case 0:
-				d.Messages = strictjson.List(r.Reader, r.message)
-			case 1:
-				d.State = new(StateChange)
-				r.state(d.State)
-			}
-		})
-	case *EstimateReply:
-		one("tokens", func() { d.Tokens = r.Integer() })
 	case *FormatReply:
 		r.Object(formatMembers, func(i int) {
 			switch i {
@@ -96,191 +69,20 @@ func (r answerReader) reply(doc any, within *Bounds) {
 		})
 	case *CountReply:
 		one("counts", func() { d.Counts = r.tokenCounts(within) })
+	case *ClassifyReply, *EnrichReply, *CompactReply, *ProvideReply, *EstimateReply:
+		r.Document(d)
 	default:
 		r.Fail(fmt.Errorf("decode into a %T: %w (want one of the answers)", doc, ErrUnsupported))
 	}
 }
 
-func (r answerReader) queries() []Query {
-	if n := r.Ahead(); n > MaxQueries {
-		r.Fail(strictjson.Error(fmt.Sprintf("has %d queries (want 1 to %d)", n, MaxQueries)))
+// most reads a list of at most so many elements. want follows their number in the error about more.
+func most[T any](r answerReader, most int, want string) (list []T) {
+	if n := r.Ahead(); n > most {
+		r.Fail(strictjson.Error(fmt.Sprintf("has %d "+want, n, most)))
 	}
-	return strictjson.List(r.Reader, r.query)
-}
-
-func (r answerReader) observations() []string {
-	if n := r.Ahead(); n > MaxObservations {
-		r.Fail(strictjson.Error(fmt.Sprintf("has %d observations (want %d or fewer)", n, MaxObservations)))
-	}
-	return strictjson.List(r.Reader, func(o *string) { *o = r.Text() })
-}
-
-// facts reads a list of an answer to extract.
-func facts[T any](r answerReader, read func(*T)) []T {
-	if n := r.Ahead(); n > MaxFacts {
-		r.Fail(strictjson.Error(fmt.Sprintf("has %d facts in one list (want %d or fewer)", n, MaxFacts)))
-	}
-	return strictjson.List(r.Reader, read)
-}
-
-func (r answerReader) newFact(f *NewFact) {
-	r.Object(newFactMembers, func(i int) {
-		switch i {
-		case 0:
-			f.Content = r.Text()
-		case 1:
-			f.Type = r.Text()
-		case 2:
-			f.Tags = strictjson.List(r.Reader, func(tag *string) { *tag = r.Text() })
-		case 3:
-			f.Relevance = r.Float()
-		case 4:
-			f.Metadata = r.Metadata()
-		}
-	})
-}
-
-func (r answerReader) factEdit(f *FactEdit) {
-	r.Object(factEditMembers, func(i int) {
-		switch i {
-		case 0:
-			f.ID = r.Text()
-		case 1:
-			f.Content = r.Text()
-		case 2:
-			f.Tags = strictjson.List(r.Reader, func(tag *string) { *tag = r.Text() })
-		}
-	})
-}
-
-func (r answerReader) query(q *Query) {
-	r.Object(queryMembers, func(i int) {
-		switch i {
-		case 0:
-			q.Text = r.Text()
-		case 1:
-			q.Embedding = strictjson.List(r.Reader, func(f *float32) { *f = float32(r.Float()) })
-		case 2:
-			q.Metadata = r.Metadata()
-		case 3:
-			q.ChatHistory = strictjson.List(r.Reader, r.turn)
-		}
-	})
-}
-
-func (r answerReader) turn(t *Turn) {
-	r.Object(turnMembers, func(i int) {
-		switch i {
-		case 0:
-			t.Role = r.Text()
-		case 1:
-			t.Content = r.Text()
-		case 2:
-			t.TokenCount = r.Integer()
-		case 3:
-			t.CreatedAt = r.Time()
-		case 4:
-			t.Sequence = int64(r.Integer())
-		case 5:
-			t.Metadata = r.Metadata()
-		}
-	})
-}
-
-func (r answerReader) message(m *Message) {
-	r.Object(messageMembers, func(i int) {
-		switch i {
-		case 0:
-			m.Role = r.Text()
-		case 1:
-			m.Content = r.Text()
-		case 2:
-			m.Name = r.Text()
-		case 3:
-			m.ToolCalls = r.Raw()
-		case 4:
-			m.ToolCallID = r.Text()
-		case 5:
-			m.Parts = r.messageParts(1)
-		}
-	})
-}
-
-// messageParts reads a list of parts. depth is how many lists there are, this one included.
-func (r answerReader) messageParts(depth int) []MessagePart {
-	if depth > MaxPartDepth {
-		r.Fail(strictjson.Error(fmt.Sprintf("has parts in more than %d levels", MaxPartDepth)))
-	}
-	return strictjson.List(r.Reader, func(p *MessagePart) { r.messagePart(p, depth) })
-}
-
-func (r answerReader) messagePart(p *MessagePart, depth int) {
-	r.Object(partMembers, func(i int) {
-		switch i {
-		case 0:
-			if n := r.Integer(); r.Charge(strictjson.NumberSize) {
-				p.Index = &n
-			}
-		case 1:
-			p.Type = r.Text()
-		case 2:
-			p.Text = r.Text()
-		case 3:
-			p.ID = r.Text()
-		case 4:
-			p.Name = r.Text()
-		case 5:
-			p.Arguments = r.Text()
-		case 6:
-			p.Media = r.media()
-		case 7:
-			p.Parts = r.messageParts(depth + 1)
-		case 8:
-			p.IsError = r.Bool()
-		}
-	})
-}
-
-func (r answerReader) media() *MessageMedia {
-	if !r.Charge(inplace.SizeOf[MessageMedia]()) {
-		return nil
-	}
-	m := new(MessageMedia)
-	r.Object(mediaMembers, func(i int) {
-		switch i {
-		case 0:
-			m.Type = r.Text()
-		case 1:
-			m.URL = r.Text()
-		case 2:
-			m.FileID = r.Text()
-		case 3:
-			m.Title = r.Text()
-		case 4:
-			m.Detail = r.Text()
-		case 5:
-			m.Bytes = r.Integer()
-		}
-	})
-	return m
-}
-
-func (r answerReader) state(s *StateChange) {
-	r.Object(stateMembers, func(i int) {
-		switch i {
-		case 0:
-			s.RunID = r.Text()
-		case 1:
-			s.Messages = strictjson.List(r.Reader, r.message)
-		case 2:
-			s.Observations = strictjson.List(r.Reader, func(o *string) { *o = r.Text() })
-		case 3:
-			text := r.Text()
-			s.Reflection = &text
-		case 4:
-			s.Data = r.Metadata()
-		}
-	})
+	r.Document(&list)
+	return list
 }
 
 // tokenCounts reads one count for each text.

@@ -298,8 +298,8 @@ func TestMembersAreThoseOfTheDocuments(t *testing.T) {
 		of      any
 		members []string
 	}{
-		{Changes{}, changesMembers}, {Edit{}, editMembers}, {RowScore{}, scoreMembers}, {NewItem{}, itemMembers}, {Query{}, queryMembers},
-		{Turn{}, turnMembers}, {Message{}, messageMembers}, {StateChange{}, stateMembers}, {DistillReply{}, distillMembers}, {ExtractReply{}, extractMembers}, {NewFact{}, newFactMembers}, {FactEdit{}, factEditMembers}, {ProvideReply{}, provideMembers}, {FormatReply{}, formatMembers},
+		{Changes{}, changesMembers}, {Edit{}, editMembers}, {RowScore{}, scoreMembers}, {NewItem{}, itemMembers},
+		{DistillReply{}, distillMembers}, {ExtractReply{}, extractMembers}, {FormatReply{}, formatMembers},
 	} {
 		typ := reflect.TypeOf(doc.of)
 		var names []string

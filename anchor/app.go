@@ -19,6 +19,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/costs"
 	"github.com/anchor-host/anchor-host/internal/kvstore"
 	"github.com/anchor-host/anchor-host/internal/sharing"
+	"github.com/anchor-host/anchor-host/internal/storeurl"
 	"github.com/anchor-host/anchor-host/pipeline/conversation"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 	"github.com/anchor-host/anchor-host/store"
@@ -32,11 +33,15 @@ type App struct {
 
 	reloading chan struct{} // holds a value during a reload
 
-	mu       sync.Mutex
-	current  *assemble.Generation // nil once closed
-	draining int                  // former generations that are not closed yet
-	last     Attempt              // the last reload
-	retired  sync.WaitGroup
+	mu      sync.Mutex
+	current *assemble.Generation // nil once closed
+	// candidate is a generation for some calls; nil: there is none. numbers is the greatest number that a
+	// generation has got after the first.
+	candidate *assemble.Generation
+	numbers   int64
+	draining  int     // former generations that are not closed yet
+	last      Attempt // the last reload
+	retired   sync.WaitGroup
 
 	keeping keeping // of records of builds
 	aging   aging   // of what the store keeps
@@ -155,7 +160,7 @@ func Open(ctx context.Context, c Configuration, o Options) (*App, error) {
 // first one. It loads the plugins unless [Options.Lazy] is set.
 func (a *App) newGeneration(ctx context.Context, loaded *config.Loaded, before *assemble.Generation) (*assemble.Generation, error) {
 	g, err := assemble.Open(loaded, assemble.Options{
-		Logger: a.options.Logger, OnCompile: a.options.OnCompile, OnRecord: a.options.onRecord(), Tape: a.options.Tape.tape(), KV: a.values(loaded),
+		Logger: a.options.Logger, OnCompile: a.options.OnCompile, OnRecord: a.options.onRecord(), OnFailure: a.options.OnFailure, Tape: a.options.Tape.tape(), KV: a.values(loaded),
 		Components: a.components, Before: before, Strict: before != nil && a.options.StrictReload, Keep: !a.options.Lazy, OnDamaged: a.options.OnDamaged,
 		Index: func(ctx context.Context) (retrieve.Index, error) { return a.openIndex(ctx, loaded) },
 	})
@@ -244,7 +249,7 @@ func (a *App) absolute() error {
 	}
 	for _, key := range []string{"plugins.dir", "plugins.cache_dir", "store.path"} {
 		path := a.options.Overrides[key]
-		if path == "" || path == host.CacheOff {
+		if path == "" || path == host.CacheOff || storeurl.Is(path) {
 			continue
 		}
 		absolute, err := filepath.Abs(path)
@@ -304,24 +309,13 @@ func (a *App) replace(g *assemble.Generation, commit func()) bool {
 		a.mu.Unlock()
 		return false
 	}
-	if a.current = g; g != nil {
-		g.Number = old.Number + 1
+	if g != nil && g.Number <= old.Number { // a candidate has one already
+		a.number(g)
 	}
+	a.current = g
 	commit()
-	a.draining++
-	a.retired.Add(1)
 	a.mu.Unlock()
-	go func() {
-		defer a.retired.Done()
-		defer func() {
-			a.mu.Lock()
-			defer a.mu.Unlock()
-			a.draining--
-		}()
-		if err := old.Close(context.Background()); err != nil {
-			a.options.Logger.Warn("plugins do not close", "error", err)
-		}
-	}()
+	a.retire(old)
 	return true
 }
 
@@ -331,6 +325,7 @@ func (a *App) replace(g *assemble.Generation, commit func()) bool {
 func (a *App) Close(ctx context.Context) error {
 	a.aging.stop()
 	_ = a.costs.Flush(ctx) // it logs its error
+	a.retire(a.takeCandidate())
 	a.replace(nil, func() {})
 	done := make(chan error, 1)
 	go func() {

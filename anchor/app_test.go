@@ -96,7 +96,7 @@ func TestOptionsOfABuild(t *testing.T) {
 		{"no prompts", BuildOptions{SystemPrompts: []pipeline.SystemPrompt{}}, ""},
 		{"turns", BuildOptions{Turns: turns}, "be brief|said before"},
 		{"budget", BuildOptions{Items: given, Budget: &fill.Budget{TotalTokens: 50, ReserveTokens: 45}}, "be brief|a one"},
-		{"truncate", BuildOptions{Items: items("a b c d e"), MaxTokens: 6, Truncate: "character", FitOptions: &FitOptions{MinTokens: 1}}, "be brief|a b c"},
+		{"truncate", BuildOptions{Items: items("a b c d e"), MaxTokens: 6, Truncate: "character", CutMinTokens: 1}, "be brief|a b c"},
 	} {
 		r, err := app.Build(t.Context(), pipeline.Query{Text: "q"}, tt.o)
 		if err != nil {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/pipeline/format"
-	"github.com/anchor-host/anchor-host/store"
 )
 
 // over writes the options over the configuration c of a pipeline, which shares nothing that it changes
@@ -33,7 +32,7 @@ func (o *BuildOptions) over(c *config.Config) error {
 
 // reshapes reports whether the options change what is compiled of a pipeline.
 func (o *BuildOptions) reshapes() bool {
-	return o.MaxTokens != 0 || o.Tokenizer+o.Model+o.Fit+o.Fill+o.Truncate+o.Order+o.Format+o.Preset != "" || o.FitOptions != nil ||
+	return o.MaxTokens != 0 || o.Tokenizer+o.Model+o.Fit+o.Fill+o.Truncate+o.Order+o.Format+o.Preset != "" || o.CutMinTokens != 0 ||
 		o.Tools != nil || o.IncludeQuery != nil || o.FormatOptions != nil || o.Formatter != nil || o.Budget != nil || o.SystemPrompts != nil
 }
 
@@ -43,8 +42,8 @@ func (o *BuildOptions) setOwner(c *config.Config) error {
 			return err
 		}
 	}
-	if len(o.User) > store.MaxName {
-		return fmt.Errorf("%w: user: %d bytes (want at most %d)", ErrInvalid, len(o.User), store.MaxName)
+	if err := config.CheckOwner(o.User, o.Session); err != nil {
+		return err
 	}
 	if c.Facts == nil {
 		if o.Session != "" {
@@ -86,12 +85,12 @@ func (o *BuildOptions) setWindow(c *config.Config) error {
 			own.SystemPrompts[i] = config.SystemPrompt(s)
 		}
 	}
+	own.CutMinTokens = o.CutMinTokens
 	c.Take(&own)
-	if o.FitOptions == nil {
+	if o.CutMinTokens == 0 {
 		return c.CheckShape()
 	}
-	c.FitOptions = config.FitOptions(*o.FitOptions)
-	return cmp.Or(c.CheckShape(), effective(c.FitOptions.WithoutEffect(c)))
+	return cmp.Or(c.CheckShape(), effective(c.CutWithoutEffect()))
 }
 
 func (o *BuildOptions) setBudget(c *config.Config) error {

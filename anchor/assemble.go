@@ -44,19 +44,7 @@ type AssembleOptions struct {
 	// agent.PhaseSynthesize for the final answer.
 	Phase agent.Phase
 
-	// form is that of the messages. FormAny: they tell it themselves.
-	form message.Form
-	// unchecked is set if the API has earlier messages of the conversation.
-	unchecked bool
-	// inPlace names the place in the document in an error about the messages. It may be nil.
-	inPlace func(error) error
-	// tools are sent together with the messages, and count against the budget.
-	tools []message.Tool
-	// written writes the messages of the result, and returns them as they are written. nil means
-	// that they are as before, or that they cannot be written.
-	written func([]pipeline.Message) []pipeline.Message
-	// model is the model that the messages are for, if the configuration does not say how to count.
-	model string
+	ofBody
 }
 
 // Assembled is the result of an assembly.
@@ -80,26 +68,24 @@ func (a *App) Assemble(ctx context.Context, messages []pipeline.Message, o Assem
 		return nil, err
 	}
 	defer g.Release()
-	r := &agentRun{config: g.Loaded.Config, messages: messages, given: o.State, tools: o.tools, model: o.model, form: o.form, written: o.written, unchecked: o.unchecked, inPlace: o.inPlace}
-	if err := r.apply(&o); err != nil {
+	r := &agentRun{AssembleOptions: o, config: g.Loaded.Config, messages: messages}
+	if err := r.apply(); err != nil {
 		return nil, err
 	}
-	return observed(ctx, g, &r.config, observe.Work{Kind: observe.Assembly}, endedAssembly, func(ctx context.Context) (*Assembled, error) { return a.carryOutRun(ctx, g, r, o.Run, o.User) })
+	return observed(ctx, g, &r.config, observe.Work{Kind: observe.Assembly}, endedAssembly, func(ctx context.Context) (*Assembled, error) { return a.carryOutRun(ctx, g, r) })
 }
 
-// carryOutRun assembles the messages. If run is not empty, it loads and saves the state of that
-// run of a user.
-func (a *App) carryOutRun(ctx context.Context, g *assemble.Generation, r *agentRun, run, user string) (_ *Assembled, err error) {
-	if run != "" {
-		if err := config.CheckName(run); err != nil {
+// carryOutRun assembles the messages. It loads and saves the state of the run that the options name.
+func (a *App) carryOutRun(ctx context.Context, g *assemble.Generation, r *agentRun) (_ *Assembled, err error) {
+	if r.Run != "" {
+		if err := config.CheckName(r.Run); err != nil {
 			return nil, fmt.Errorf("%w: run: %w", ErrInvalid, err)
 		}
 		s, err := a.openStore(ctx, g.Loaded)
 		if err != nil {
 			return nil, err
 		}
-		r.stored = &agentstore.Run{Store: s, Tenant: r.config.TenantName(), ID: run}
-		r.user = user
+		r.stored = &agentstore.Run{Store: s, Tenant: r.config.TenantName(), ID: r.Run}
 	}
 	if err := r.prepare(ctx); err != nil {
 		return nil, err
@@ -115,59 +101,48 @@ func (a *App) carryOutRun(ctx context.Context, g *assemble.Generation, r *agentR
 
 // agentRun holds the inputs and the state of one assembly.
 type agentRun struct {
+	AssembleOptions
 	config   config.Config
 	messages []pipeline.Message
-	given    *agent.State
-	tools    []message.Tool
-	model    string
-	form     message.Form
-	// unchecked is set if the messages continue others, which the API has.
-	unchecked bool
-	// inPlace names the place in the document in an error about the messages. It may be nil.
-	inPlace func(error) error
-	// written is as in [AssembleOptions].
-	written func([]pipeline.Message) []pipeline.Message
-	agent   *assemble.Agent
+	agent    *assemble.Agent
 	// stored is the run in the store. It is nil if the state is not stored.
 	stored *agentstore.Run
-	// user is the user that the stored run belongs to.
-	user   string
 	state  *agent.State
 	frames *frames.Pipeline
-	// phase is what the messages are for, empty for the default.
-	phase agent.Phase
 }
 
 // apply enters the options.
-func (r *agentRun) apply(o *AssembleOptions) error {
+func (r *agentRun) apply() error {
 	c := &r.config
-	if o.Tenant != "" {
-		if err := c.SetTenant(o.Tenant); err != nil {
+	if r.Tenant != "" {
+		if err := c.SetTenant(r.Tenant); err != nil {
 			return err
 		}
+	}
+	if err := config.CheckOwner(r.User, ""); err != nil {
+		return err
 	}
 	for _, v := range []struct {
 		key   string
 		given int64
-	}{{"timeout", int64(o.Timeout)}, {"agent.max_tokens", int64(o.MaxTokens)}, {"agent.max_messages", int64(o.MaxMessages)}} {
+	}{{"timeout", int64(r.Timeout)}, {"agent.max_tokens", int64(r.MaxTokens)}, {"agent.max_messages", int64(r.MaxMessages)}} {
 		if v.given < 0 {
 			return fmt.Errorf("%w: %s: want 1 or more, got %d", ErrInvalid, v.key, v.given)
 		}
 	}
-	c.Timeout = cmp.Or(config.Duration(o.Timeout), c.Timeout)
-	c.Agent.MaxTokens, c.Agent.MaxMessages = cmp.Or(o.MaxTokens, c.Agent.MaxTokens), cmp.Or(o.MaxMessages, c.Agent.MaxMessages)
-	r.phase = o.Phase
-	switch r.phase {
+	c.Timeout = cmp.Or(config.Duration(r.Timeout), c.Timeout)
+	c.Agent.MaxTokens, c.Agent.MaxMessages = cmp.Or(r.MaxTokens, c.Agent.MaxTokens), cmp.Or(r.MaxMessages, c.Agent.MaxMessages)
+	switch r.Phase {
 	case "", agent.PhaseLLM, agent.PhaseSynthesize:
 		return nil
 	}
-	return fmt.Errorf("%w: phase: want llm or synthesize, got %.100q", ErrInvalid, r.phase)
+	return fmt.Errorf("%w: phase: want llm or synthesize, got %.100q", ErrInvalid, r.Phase)
 }
 
 // budget returns the budget of the configuration, for the purpose that the options state.
 func (r *agentRun) budget() agent.Budget {
 	b := assemble.Budget(&r.config)
-	b.Phase = cmp.Or(r.phase, b.Phase)
+	b.Phase = cmp.Or(r.Phase, b.Phase)
 	return b
 }
 
@@ -258,7 +233,7 @@ func (r *agentRun) refusal() string {
 	of, err := "the API", message.HalfCharacter(list)
 	ofNone := r.form == message.FormAny && !slices.ContainsFunc(list, func(m pipeline.Message) bool { return m.Form() != message.FormAny })
 	if err == nil && !r.unchecked && !ofNone {
-		form := formOr(r.form, message.FormOf(list))
+		form := cmp.Or(r.form, message.FormOf(list))
 		of, err = fmt.Sprintf("the API (%s)", form), message.Check(list, form)
 	}
 	if err == nil {
@@ -284,8 +259,8 @@ func (r *agentRun) prepare(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if r.given != nil {
-		state := r.given.Clone() // another attempt needs the original
+	if r.State != nil {
+		state := r.State.Clone() // another attempt needs the original
 		r.state = &state
 	}
 	if r.stored != nil {
@@ -293,6 +268,9 @@ func (r *agentRun) prepare(ctx context.Context) (err error) {
 			return fmt.Errorf("%w: the state is that of run %.100q, not of run %q (leave out its run_id, or name that run)", ErrInvalid, id, r.stored.ID)
 		}
 		r.state.RunID = r.stored.ID
+		if r.join != nil {
+			return r.join(ctx, r.state)
+		}
 		r.state.Messages = append(r.state.Messages, r.messages...)
 	} else if r.state.Messages == nil {
 		r.state.Messages = message.CloneList(r.messages)
@@ -303,7 +281,7 @@ func (r *agentRun) prepare(ctx context.Context) (err error) {
 // claim lets the user have the stored run. Each attempt does so: the run may have been deleted, and begun
 // anew by another user.
 func (r *agentRun) claim(ctx context.Context) error {
-	_, err := agentstore.Claim(ctx, r.stored.Store, r.stored.Tenant, agentstore.ARun, r.stored.ID, r.user)
+	_, err := agentstore.Claim(ctx, r.stored.Store, r.stored.Tenant, agentstore.ARun, r.stored.ID, r.User)
 	return owned(err)
 }
 
@@ -313,12 +291,4 @@ func (r *agentRun) list() []pipeline.Message {
 		return r.state.Messages
 	}
 	return r.messages
-}
-
-// formOr returns form, or other if form is not known.
-func formOr(form, other message.Form) message.Form {
-	if form == message.FormAny {
-		return other
-	}
-	return form
 }

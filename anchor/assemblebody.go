@@ -2,12 +2,15 @@ package anchor
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 
 	"github.com/anchor-host/anchor-host/internal/errkind"
+	"github.com/anchor-host/anchor-host/internal/wholebody"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/agent"
 	"github.com/anchor-host/anchor-host/pipeline/message"
 )
 
@@ -21,6 +24,25 @@ type BodyOptions struct {
 	// Lossy leaves out what the form of the result has no place for. Without it, this is an
 	// error.
 	Lossy bool
+}
+
+// ofBody is what the document of messages says besides them. The zero value says nothing.
+type ofBody struct {
+	// form is that of the messages. FormAny: they tell it themselves.
+	form message.Form
+	// unchecked is set if the API has earlier messages of the conversation.
+	unchecked bool
+	// inPlace names the place in the document in an error about the messages. It may be nil.
+	inPlace func(error) error
+	// tools are sent together with the messages, and count against the budget.
+	tools []message.Tool
+	// written writes the messages of the result, and returns them as they are written. nil means
+	// that they are as before, or that they cannot be written.
+	written func([]pipeline.Message) []pipeline.Message
+	// model is the model that the messages are for, if the configuration does not say how to count.
+	model string
+	// join enters all messages of a conversation into the state of a run. nil: they are new ones.
+	join func(context.Context, *agent.State) error
 }
 
 // AssembledBody is the result of [App.AssembleBody].
@@ -40,8 +62,9 @@ type AssembledBody struct {
 // or the whole body of a request to the API of Anthropic, OpenAI (Chat Completions or Responses)
 // or Gemini. Instructions in a member of their own, such as system, are messages of the system.
 // The tools of a body count against the budget. Its model says how tokens are counted, unless the
-// configuration has a model or a tokenizer. With Run the document is a list of the messages
-// since the last assembly.
+// configuration has a model or a tokenizer. With Run a list has the messages since the last
+// assembly, and a body all messages of the run: as the caller keeps them, or Body of the last
+// assembly and what followed.
 //
 // The error is ErrInvalid for a document that cannot be read, and for one that cannot be written
 // in the form To without a loss; it names the member. If the state of a run cannot be saved,
@@ -53,9 +76,6 @@ func (a *App) AssembleBody(ctx context.Context, data []byte, o BodyOptions) (*As
 		}
 	}
 	list := bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("["))
-	if o.Run != "" && !list {
-		return nil, fmt.Errorf("%w: a run takes a list of the messages since its last assembly (leave out the run, or send the list)", ErrInvalid)
-	}
 	body, err := message.DecodeBodyContext(ctx, data, o.From)
 	switch {
 	case err != nil && ctx.Err() != nil:
@@ -64,21 +84,21 @@ func (a *App) AssembleBody(ctx context.Context, data []byte, o BodyOptions) (*As
 		return nil, errkind.As(ErrInvalid, err)
 	}
 	o.tools, o.model, o.unchecked = body.Tools, body.Model(), body.Continues()
+	whole := wholebody.New(data, body)
 	if o.form = o.From; !list {
-		o.form, o.inPlace = body.Form, body.InPlace
+		o.form, o.inPlace = body.Form, whole.InPlace
+	}
+	if o.Run != "" && !list {
+		o.join = whole.Join
 	}
 	out := &AssembledBody{}
 	var failed error
 	o.written = func(messages []pipeline.Message) []pipeline.Message {
-		if failed = out.write(ctx, messages, body, &o); failed != nil || bytes.Equal(out.Body, data) {
+		if failed = out.write(ctx, messages, whole.Body, &o); failed != nil {
 			return nil
 		}
-		written, err := message.DecodeBodyContext(ctx, out.Body, out.Form)
-		if err != nil {
-			failed = err
-			return nil
-		}
-		return written.Messages
+		messages, failed = whole.Written(ctx, out.Body, out.Form)
+		return messages
 	}
 	if out.Assembled, err = a.Assemble(ctx, body.Messages, o.AssembleOptions); out.Assembled == nil {
 		return nil, err
@@ -95,13 +115,14 @@ func (a *App) AssembleBody(ctx context.Context, data []byte, o BodyOptions) (*As
 // write writes the document with these messages. Each step of it reads or writes the whole document,
 // so it asks between them whether the context has ended.
 func (out *AssembledBody) write(ctx context.Context, messages []pipeline.Message, body *message.Body, o *BodyOptions) (err error) {
-	if out.Form = body.Form; o.Run != "" && o.From == message.FormAny {
+	news := o.Run != "" && o.join == nil
+	if out.Form = body.Form; news && o.From == message.FormAny {
 		out.Form = message.FormOf(messages) // the messages of the state say more than the new ones
 	}
-	messages = withoutNames(messages, out.Form, formOr(o.To, out.Form))
-	if o.Run != "" {
+	messages = withoutNames(messages, out.Form, cmp.Or(o.To, out.Form))
+	if news {
 		out.Body, out.Lost, err = WriteMessages(messages, o.To, o.Lossy)
-		out.Form = formOr(o.To, out.Form)
+		out.Form = cmp.Or(o.To, out.Form)
 		return err
 	}
 	if out.Body, err = body.Append(nil, messages); err != nil || o.To == message.FormAny || o.To == out.Form {
@@ -134,7 +155,7 @@ func (out *AssembledBody) write(ctx context.Context, messages []pipeline.Message
 // has a line for each thing that the form has no place for; without it, this is an error.
 func WriteMessages(messages []pipeline.Message, to message.Form, lossy bool) (data []byte, lost []string, err error) {
 	form := message.FormOf(messages)
-	messages = withoutNames(messages, form, formOr(to, form))
+	messages = withoutNames(messages, form, cmp.Or(to, form))
 	switch {
 	case to == message.FormAny || to == form:
 	case lossy:

@@ -53,8 +53,9 @@ type BuildOptions struct {
 	// Fit, Fill, Truncate and Order are words such as "exact", "knapsack", "sentence" and
 	// "lost_in_the_middle".
 	Fit, Fill, Truncate, Order string
-	// FitOptions replace those of the window. nil: those of the configuration.
-	FitOptions *FitOptions
+	// CutMinTokens is the minimum number of tokens that a cut text keeps. It needs Truncate. 0: that of the
+	// configuration.
+	CutMinTokens int
 	// Tools is a JSON list of the tools that the model may call, in the form of an API. Those in
 	// another form than that of the format are converted if they lose nothing; else Diagnostics
 	// has a warning. nil: those of the configuration.
@@ -85,8 +86,8 @@ type BuildOptions struct {
 	// Remember adds the query to the stored conversation as a user turn after the window is
 	// built. An empty query is refused.
 	Remember bool
-	// Items are appended to the list by a first step with the name "items". nil: there is no such
-	// step.
+	// Items are appended to the list by a first step with the name "items". Without an ID, a source or a
+	// priority they have those of found items. nil: there is no such step.
 	Items []pipeline.Item
 	// Only names the steps that run. The step of Items always runs. nil: all steps run.
 	Only []string
@@ -109,19 +110,6 @@ type BuildOptions struct {
 	// Key and RequestID say who asked for the build, for its record. With a RequestID, what the promotion of facts
 	// after the build asks of models is noted for Key, as by [App.Spend]. They change nothing else.
 	Key, RequestID string `json:"-"`
-}
-
-// FitOptions are options of the window of anchor.yaml that belong to fit and truncate.
-type FitOptions struct {
-	// MessageOverhead is the number of tokens that a chat message costs in addition to its role
-	// and texts. Priming is the number that a chat document costs in addition to its messages.
-	// Both need Fit "exact". nil: 3.
-	MessageOverhead, Priming *int
-	// Tools are the tool schemas that are sent with the window, as text. Their tokens are
-	// counted. Tools needs Fit "exact".
-	Tools string
-	// MinTokens is the minimum number of tokens that a cut text keeps. It needs Truncate. 0: 32.
-	MinTokens int
 }
 
 // FormatOptions are the format_options of anchor.yaml. All but Cite, MaxOutput and

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -188,13 +189,15 @@ func (a *App) keeper(g *assemble.Generation) *builds.Keeper {
 }
 
 // recordID is a name that a caller may give to a record.
-var recordID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+var recordID = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+})
 
 // recording prepares the record of a build. It returns nil if no records are kept. The returned
 // function is called with how the build ended.
 func (a *App) recording(b *build) (func(*pipeline.Result, error), error) {
 	r, o := b.generation.Loaded.Builds.Records, b.options
-	if o.ID != "" && !recordID.MatchString(o.ID) {
+	if o.ID != "" && !recordID().MatchString(o.ID) {
 		return nil, fmt.Errorf(`%w: id %.100q (want 1 to 64 letters, digits, "-", "_" and ".")`, ErrInvalid, o.ID)
 	}
 	if r == nil {
@@ -252,7 +255,7 @@ func (b *build) asked() ([]byte, error) {
 		Options BuildOptions
 	}{b.query, values})
 	if err != nil {
-		return nil, fmt.Errorf("record of the build: %w", err)
+		return nil, fmt.Errorf("%w: record of the build: %w", ErrInvalid, err)
 	}
 	return doc, nil
 }

@@ -2,6 +2,7 @@ package anchor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 
@@ -32,8 +33,8 @@ func (a *App) Embedder(name string) (retrieve.Embedder, error) {
 	return e, err
 }
 
-// CollectionEmbedder returns the embedder that the configuration names for a collection, as
-// [App.Embedder] does, or nil if it names none.
+// CollectionEmbedder returns the embedder of a collection, as [App.Embedder] does: that of the program if the
+// configuration names none, and nil if it says none.
 func (a *App) CollectionEmbedder(collection string) (retrieve.Embedder, error) {
 	return a.collectionEmbedder(context.Background(), collection)
 }
@@ -49,8 +50,8 @@ func (a *App) collectionEmbedder(ctx context.Context, collection string) (retrie
 
 // Ingest reads files, folders and pages into a collection of the store, and keeps the collection as
 // they are; see [ingest.Run]. An empty tenant of the collection means that of the configuration.
-// Without an embedder in o, the documents get vectors if the configuration names an embedder for the
-// collection; without Contexts, chunks get contexts if it names a plugin for them; and without
+// Without an embedder in o, the documents get vectors of the embedder of the collection: of the built-in table if the
+// configuration names none, unless the collection was filled without vectors. Without Contexts, chunks get contexts if it names a plugin for them; and without
 // Settings, the collection has those that it names. What the run asks of models and embedders of
 // the configuration is in the report, also with an error.
 func (a *App) Ingest(ctx context.Context, sources []ingest.Source, o ingest.Options) (ingest.Report, error) {
@@ -65,7 +66,9 @@ func (a *App) Ingest(ctx context.Context, sources []ingest.Source, o ingest.Opti
 	defer g.Release()
 	o.Collection = c
 	if o.Embedder == nil {
-		o.Embedder = g.CollectionEmbedder(c.Name)
+		if o.Embedder, err = embedderFor(ctx, g, index, c); err != nil {
+			return ingest.Report{}, err
+		}
 	}
 	if o.Settings == (retrieve.Settings{}) {
 		of := g.Loaded.Collections[c.Name]
@@ -81,6 +84,33 @@ func (a *App) Ingest(ctx context.Context, sources []ingest.Source, o ingest.Opti
 	report, err := ingest.Run(ctx, index, sources, o)
 	report.Services = used.Lines()
 	return report, err
+}
+
+// embedderFor returns what makes the vectors of documents that come into a collection: its embedder, but nil for a collection that was filled without it, unless the configuration names the embedder.
+func embedderFor(ctx context.Context, g *assemble.Generation, x retrieve.Index, c retrieve.Collection) (retrieve.Embedder, error) {
+	e := g.CollectionEmbedder(c.Name)
+	if _, stated := g.Loaded.EmbedderOf(c.Name); stated || e == nil {
+		return e, nil
+	}
+	settings, err := x.Settings(ctx, c)
+	if errors.Is(err, retrieve.ErrNotFound) {
+		return e, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if settings.Model != (retrieve.Model{}) {
+		m, err := e.Model(ctx)
+		if err != nil || m != settings.Model {
+			return nil, err
+		}
+		return e, nil
+	}
+	info, err := x.Collection(ctx, c)
+	if err != nil || info.Documents > 0 {
+		return nil, err
+	}
+	return e, nil
 }
 
 // Reembed gives the documents of a collection vectors of the embedder in o, which the configuration

@@ -13,6 +13,8 @@ import (
 	"github.com/anchor-host/anchor-host/internal/errkind"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/agent"
+	"github.com/anchor-host/anchor-host/pipeline/llm"
+	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 )
 
 // Components are parts in Go that a program registers, by names of its choice. A configuration names them
@@ -31,6 +33,10 @@ type Components struct {
 	Formatters map[string]component.Maker[pipeline.Formatter]
 	// Providers are for agent.providers. Their names and priorities are those of the configuration.
 	Providers map[string]component.Maker[agent.Provider]
+	// Embedders are for the key use of an entry of embedders.
+	Embedders map[string]component.Maker[retrieve.Embedder]
+	// Models are for the key use of an entry of models. Budgets, the time limit and the cache of the entry hold for them.
+	Models map[string]component.Maker[llm.Asker]
 }
 
 // set returns all components by name.
@@ -42,6 +48,8 @@ func (c *Components) set() (*components.Set, error) {
 		func() error { return components.Add(s, components.Memory, c.Memory) },
 		func() error { return components.Add(s, components.Formatter, c.Formatters) },
 		func() error { return components.Add(s, components.Provider, c.Providers) },
+		func() error { return components.Add(s, components.Embedder, c.Embedders) },
+		func() error { return components.Add(s, components.Model, c.Models) },
 	} {
 		if err := add(); err != nil {
 			return nil, errkind.As(ErrInvalid, err)

@@ -21,7 +21,7 @@ func TestEmbedder(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write("anchor.yaml", "embedders: {local: {static: {table: t, tokenizer: tokenizer.json}}}\ncollections: {docs: {embedder: local}}\n")
+	write("anchor.yaml", "embedders: {local: {static: {table: t, tokenizer: tokenizer.json}}}\ncollections: {docs: {embedder: local}, words: {embedder: none}}\n")
 	app, err := anchor.Load(filepath.Join(dir, "anchor.yaml"), anchor.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -37,8 +37,15 @@ func TestEmbedder(t *testing.T) {
 	if err != nil || same != e {
 		t.Errorf("the collection has another: %v", err)
 	}
-	if none, err := app.CollectionEmbedder("other"); none != nil || err != nil {
+	if none, err := app.CollectionEmbedder("words"); none != nil || err != nil {
 		t.Errorf("a collection without one: %v, %v", none, err)
+	}
+	program, err := app.Embedder("builtin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if other, err := app.CollectionEmbedder("other"); other != program || err != nil {
+		t.Errorf("a collection without an entry: %v, %v", other, err)
 	}
 	if _, err := e.Model(t.Context()); err == nil || !strings.Contains(err.Error(), `embedder "local": tokenizer: `) {
 		t.Errorf("without files: %v", err)

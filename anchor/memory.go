@@ -19,15 +19,11 @@ import (
 // Facts returns the manager of a tenant's facts, which can add, search and forget them. An empty
 // tenant means that of the configuration.
 func (a *App) Facts(ctx context.Context, tenant string) (*memory.Manager, error) {
-	g, err := a.use(ctx)
+	g, c, s, err := a.held(ctx, tenant)
 	if err != nil {
 		return nil, err
 	}
 	defer g.Release()
-	c, s, err := a.storeOf(ctx, tenant)
-	if err != nil {
-		return nil, err
-	}
 	a.using.flush(ctx, s) // so that counts of uses are those of now
 	return memory.New(memory.Config{Facts: g.Facts(s, c.TenantName()), Logger: a.options.Logger})
 }
@@ -36,15 +32,11 @@ func (a *App) Facts(ctx context.Context, tenant string) (*memory.Manager, error)
 // embedder of facts.embedder, whose failure is an error. The error wraps [ErrInvalid] if the
 // configuration names none.
 func (a *App) SemanticFacts(ctx context.Context, tenant string) (*memory.Manager, error) {
-	g, err := a.use(ctx)
+	g, c, s, err := a.held(ctx, tenant)
 	if err != nil {
 		return nil, err
 	}
 	defer g.Release()
-	c, s, err := a.storeOf(ctx, tenant)
-	if err != nil {
-		return nil, err
-	}
 	scorer := g.FactScorer(c)
 	if scorer == nil {
 		return nil, fmt.Errorf("%w: facts.embedder is not set (add facts: {embedder: NAME}, with an entry of embedders)", ErrInvalid)
@@ -134,19 +126,32 @@ func (a *App) CutText(ctx context.Context, tenant, run, handle string) (string, 
 
 // storeOf returns the configuration of a tenant, and the store.
 func (a *App) storeOf(ctx context.Context, tenant string) (*config.Config, store.Store, error) {
+	g, c, s, err := a.held(ctx, tenant)
+	if err == nil {
+		g.Release()
+	}
+	return c, s, err
+}
+
+// held is storeOf with the generation that has the configuration, which the caller releases.
+func (a *App) held(ctx context.Context, tenant string) (*assemble.Generation, *config.Config, store.Store, error) {
 	g, err := a.use(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	defer g.Release()
 	c := g.Loaded.Config
 	if tenant != "" {
-		if err := c.SetTenant(tenant); err != nil {
-			return nil, nil, err
-		}
+		err = c.SetTenant(tenant)
 	}
-	s, err := a.openStore(ctx, g.Loaded)
-	return &c, s, err
+	var s store.Store
+	if err == nil {
+		s, err = a.openStore(ctx, g.Loaded)
+	}
+	if err != nil {
+		g.Release()
+		return nil, nil, nil, err
+	}
+	return g, &c, s, nil
 }
 
 // Add adds a turn and returns it with its number. It sets the time of a turn without one to the

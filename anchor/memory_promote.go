@@ -47,7 +47,7 @@ func (a *App) Promote(ctx context.Context, conversation string, o PromoteOptions
 			return none, err
 		}
 	}
-	if err := c.SetConversation(conversation); err != nil {
+	if err := cmp.Or(c.SetConversation(conversation), config.CheckOwner(o.User, o.Session)); err != nil {
 		return none, err
 	}
 	if c.Facts != nil {
@@ -118,15 +118,11 @@ func (a *App) checkConversation(ctx context.Context, g *assemble.Generation, c *
 // time. An empty tenant means that of the configuration.
 func (a *App) Consolidate(ctx context.Context, tenant string, filter memory.Filter) (memory.Promotion, error) {
 	var none memory.Promotion
-	g, err := a.use(ctx)
+	g, c, s, err := a.held(ctx, tenant)
 	if err != nil {
 		return none, err
 	}
 	defer g.Release()
-	c, s, err := a.storeOf(ctx, tenant)
-	if err != nil {
-		return none, err
-	}
 	ctx, used := ledger.Own(host.WithTenant(ctx, c.TenantName()))
 	m, err := g.Consolidator(ctx, c, s)
 	if err != nil {

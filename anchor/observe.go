@@ -1,6 +1,7 @@
 package anchor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,7 +48,7 @@ func priced(l *ledger.Ledger, g *assemble.Generation) {
 		if u.Service != manifest.ServiceLLM {
 			return ledger.Rate{}, true // servers do not say what vectors and searches cost
 		}
-		model := g.Loaded.Models[u.Name].Model
+		model := cmp.Or(g.Loaded.Models[u.Name].Model, u.Name)
 		rate, known := g.Prices.Rate(model)
 		rate.Model = model
 		return rate, known

@@ -37,6 +37,8 @@ type Options struct {
 	// OnRecord receives each call of a plugin, without secrets. While calls are recorded, clocks and
 	// random numbers of plugins are fixed; see [host.Config]. nil: nothing is recorded.
 	OnRecord func(record.Call)
+	// OnFailure receives each call of a plugin that failed, without secrets. It may be nil.
+	OnFailure func(record.Failure)
 	// Tape records builds, or repeats a recorded one: make it with [NewTape] or with
 	// [Recording.Tape]. An App with a tape is for one build. nil: neither.
 	Tape *Tape

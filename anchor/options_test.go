@@ -16,15 +16,9 @@ import (
 // What an option cannot do is refused: it has no effect with the other values of the build.
 func TestOptionsWithoutEffectAreRefused(t *testing.T) {
 	app := load(t, basic)
-	one, minus := 1, -1
 	for want, o := range map[string]BuildOptions{
-		"window.message_overhead: needs fit: exact":        {FitOptions: &FitOptions{MessageOverhead: &one}},
-		"window.priming: needs fit: exact":                 {FitOptions: &FitOptions{Priming: &one}},
-		"window.tools_text: needs fit: exact":              {FitOptions: &FitOptions{Tools: "[]"}},
-		"window.cut_min_tokens: needs truncate":            {FitOptions: &FitOptions{MinTokens: 4}},
-		"window.message_overhead: want 0 or more":          {Fit: "exact", FitOptions: &FitOptions{MessageOverhead: &minus}},
-		"window.priming: want 0 or more":                   {Fit: "exact", FitOptions: &FitOptions{Priming: &minus}},
-		"window.cut_min_tokens: want 1 or more":            {Truncate: "sentence", FitOptions: &FitOptions{MinTokens: -1}},
+		"window.cut_min_tokens: needs truncate":            {CutMinTokens: 4},
+		"window.cut_min_tokens: want 1 or more":            {Truncate: "sentence", CutMinTokens: -1},
 		"format_options.caching: needs format: anthropic":  {Format: "openai", FormatOptions: &FormatOptions{Caching: true}},
 		"format_options.breakpoints: needs caching":        {Format: "anthropic", FormatOptions: &FormatOptions{Breakpoints: "auto"}},
 		"format_options.model: needs breakpoints: auto":    {Format: "anthropic", FormatOptions: &FormatOptions{Caching: true, Breakpoints: "fixed", Model: "claude-sonnet-4-5"}},

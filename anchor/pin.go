@@ -10,7 +10,8 @@ import (
 // pin is a generation that calls with a context use. mu guards the generation, which is nil once
 // the pin is released.
 type pin struct {
-	app *App
+	app       *App
+	candidate bool // whether the generation was a candidate when it was pinned
 
 	mu         sync.Mutex
 	generation *assemble.Generation
@@ -23,22 +24,32 @@ type pinKey struct{}
 // one version. number is that of the version, as in [Status]. The version stays open until release
 // is called, which must happen once; calls after it use the version that is current then.
 func (a *App) Pin(ctx context.Context) (pinned context.Context, number int64, release func(), err error) {
-	g, err := a.use(ctx)
+	g, candidate, err := a.usedBy(ctx)
 	if err != nil {
 		return nil, 0, nil, err
 	}
-	p := &pin{app: a, generation: g}
+	p := &pin{app: a, generation: g, candidate: candidate}
 	return context.WithValue(ctx, pinKey{}, p), g.Number, p.release, nil
 }
 
 // use returns the generation of the context, or else the current one, and holds it.
 func (a *App) use(ctx context.Context) (*assemble.Generation, error) {
+	g, _, err := a.usedBy(ctx)
+	return g, err
+}
+
+// usedBy is use. candidate says that the generation is or was one.
+func (a *App) usedBy(ctx context.Context) (g *assemble.Generation, candidate bool, err error) {
 	if p, ok := ctx.Value(pinKey{}).(*pin); ok && p.app == a {
 		if g := p.use(); g != nil {
-			return g, nil
+			return g, p.candidate, nil
 		}
 	}
-	return a.newest()
+	if g := a.tries(ctx); g != nil {
+		return g, true, nil
+	}
+	g, err = a.newest()
+	return g, false, err
 }
 
 // newest returns the current generation and holds it.

@@ -119,15 +119,11 @@ func (a *App) ForgetTenant(ctx context.Context, tenant string) (int, error) {
 	if tenant == "" {
 		return 0, fmt.Errorf("%w: no tenant to forget (name one)", ErrInvalid)
 	}
-	g, err := a.use(ctx)
+	g, c, s, err := a.held(ctx, tenant)
 	if err != nil {
 		return 0, err
 	}
 	defer g.Release()
-	c, s, err := a.storeOf(ctx, tenant)
-	if err != nil {
-		return 0, err
-	}
 	defer a.keeping.index.Forget(c.TenantName())
 	if err := a.promoting.cancelTenant(ctx, c.TenantName()); err != nil {
 		return 0, fmt.Errorf("forget tenant %q: wait for its promotions: %w", tenant, err)

@@ -3,14 +3,17 @@ package anchor
 import (
 	"context"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/anchor-host/anchor-host/anchor/agentrun"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/agent"
+	"github.com/anchor-host/anchor-host/pipeline/fill"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
 	"github.com/anchor-host/anchor-host/pipeline/message"
 	"github.com/anchor-host/anchor-host/store"
@@ -18,8 +21,13 @@ import (
 
 // What the caller gave and is wrong is ErrInvalid, wherever that is found out.
 func TestWrongArgumentsAreErrInvalid(t *testing.T) {
-	app := load(t, basic)
+	app := load(t, usersConfig)
 	ctx := t.Context()
+	item := func(change func(*pipeline.Item)) BuildOptions {
+		it := pipeline.Item{ID: "a", Content: "x"}
+		change(&it)
+		return BuildOptions{Items: []pipeline.Item{{ID: "good", Content: "y"}, it}}
+	}
 	of := func(_ any, err error) error { return err }
 	users := []pipeline.Message{message.New(pipeline.RoleUser, "hi")}
 	for name, tt := range map[string]struct {
@@ -28,6 +36,16 @@ func TestWrongArgumentsAreErrInvalid(t *testing.T) {
 	}{
 		"role of a turn":            {of(app.Build(ctx, pipeline.Query{Text: "q"}, BuildOptions{Turns: []pipeline.Turn{{Role: pipeline.RoleUser, Content: "a"}, {Role: "boss"}}})), `turns[1]: turn: role "boss"`},
 		"role of a message":         {of(app.Assemble(ctx, []pipeline.Message{message.New("boss", "x")}, AssembleOptions{})), `role "boss"`},
+		"score of an item":          {of(app.Build(ctx, pipeline.Query{Text: "q"}, item(func(it *pipeline.Item) { it.Score = 2 }))), `items[1]: item "a": score 2`},
+		"no number for a score":     {of(app.Build(ctx, pipeline.Query{Text: "q"}, item(func(it *pipeline.Item) { it.Score = math.NaN() }))), "NaN"},
+		"metadata of an item":       {of(app.Build(ctx, pipeline.Query{Text: "q"}, item(func(it *pipeline.Item) { it.Metadata = map[string]any{"f": func() {}} }))), "func()"},
+		"source of an item":         {of(app.Build(ctx, pipeline.Query{Text: "q"}, item(func(it *pipeline.Item) { it.Source = "web" }))), `items[1]: item "a": source "web"`},
+		"size of a budget":          {of(app.Build(ctx, pipeline.Query{Text: "q"}, BuildOptions{Budget: &fill.Budget{TotalTokens: -1}})), "window.budget: total_tokens -1"},
+		"source of a budget":        {of(app.Build(ctx, pipeline.Query{Text: "q"}, BuildOptions{Budget: &fill.Budget{Allocations: []fill.Allocation{{Source: "web"}}}})), `allocations[0]: source "web"`},
+		"name of a user":            {of(app.Build(ctx, pipeline.Query{Text: "q"}, BuildOptions{User: "ann\n"})), `user: want a name of at most 256 bytes without control characters, got "ann\n"`},
+		"name of a session":         {of(app.Build(ctx, pipeline.Query{Text: "q"}, BuildOptions{Session: "s\xff"})), `session: want a name`},
+		"user of messages":          {of(app.Assemble(ctx, users, AssembleOptions{User: "ann\n"})), "user: want a name"},
+		"user of a promotion":       {of(app.Promote(ctx, "c", PromoteOptions{User: "ann\n"})), "user: want a name"},
 		"name of a run":             {of(app.Run(ctx, "", "a\x01b")), "without control characters"},
 		"long name":                 {of(app.Run(ctx, "", strings.Repeat("a", 2000))), "bytes"},
 		"no name":                   {of(app.Run(ctx, "", "")), "the name is empty"},
@@ -43,6 +61,35 @@ func TestWrongArgumentsAreErrInvalid(t *testing.T) {
 	}
 	if list, err := app.Conversations(ctx, ""); err != nil || len(list) != 0 {
 		t.Errorf("conversations were begun: %+v, %v", list, err)
+	}
+}
+
+// Given items need no more than a content, as those of a retriever.
+func TestGivenItemsHaveDefaults(t *testing.T) {
+	app := load(t, basic)
+	given := []pipeline.Item{{Content: "hello"}}
+	result, err := app.Build(t.Context(), pipeline.Query{Text: "q"}, BuildOptions{Items: given, Only: []string{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(result.Window.Items, func(it pipeline.Item) bool { return it.Content == "hello" })
+	if i < 0 {
+		t.Fatalf("not in the window: %+v", result.Window.Items)
+	}
+	it := result.Window.Items[i]
+	if it.ID == "" || it.Source != pipeline.SourceRetrieval || it.Priority != it.Source.DefaultPriority() {
+		t.Errorf("%+v", it)
+	}
+	if given[0].ID+string(given[0].Source) != "" || given[0].Priority != 0 {
+		t.Errorf("the caller's item was changed: %+v", given[0])
+	}
+}
+
+// A name that no user can have is that of nobody: there is nothing to forget, and no error.
+func TestForgetImpossibleUser(t *testing.T) {
+	app := load(t, usersConfig)
+	if _, err := app.ForgetUser(t.Context(), "", "ann\n"); err != nil {
+		t.Error(err)
 	}
 }
 

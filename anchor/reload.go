@@ -4,10 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"path/filepath"
 	"time"
 
+	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/storeurl"
 )
 
 // Reload reads the configuration file again and loads its plugins. New builds use the new
@@ -50,13 +51,7 @@ func (a *App) reload(ctx context.Context, prepare func() (func(), error)) error 
 	if err != nil {
 		return wrong(err)
 	}
-	if err := a.sameStore(old.Loaded, loaded); err != nil {
-		return err
-	}
-	if err := a.mount(loaded); err != nil {
-		return err
-	}
-	g, err := a.newGeneration(ctx, loaded, old)
+	g, err := a.successor(ctx, old, loaded)
 	if err != nil {
 		return err
 	}
@@ -67,13 +62,24 @@ func (a *App) reload(ctx context.Context, prepare func() (func(), error)) error 
 	return nil
 }
 
+// successor opens the generation of a configuration after or beside an old one, which is held.
+func (a *App) successor(ctx context.Context, old *assemble.Generation, loaded *config.Loaded) (*assemble.Generation, error) {
+	if err := a.sameStore(old.Loaded, loaded); err != nil {
+		return nil, err
+	}
+	if err := a.mount(loaded); err != nil {
+		return nil, err
+	}
+	return a.newGeneration(ctx, loaded, old)
+}
+
 // sameStore returns an error if the store settings changed, because the open store may be in use.
 func (a *App) sameStore(old, loaded *config.Loaded) error {
 	if a.options.Store != nil {
 		return nil // the store does not come from the configuration
 	}
 	for _, v := range []struct{ key, was, is string }{
-		{"path", filepath.Clean(old.StorePath()), filepath.Clean(loaded.StorePath())},
+		{"path", storeurl.Address(old.StorePath()), storeurl.Address(loaded.StorePath())},
 		{"synchronous", cmp.Or(old.Store.Synchronous, "full"), cmp.Or(loaded.Store.Synchronous, "full")},
 	} {
 		if v.was != v.is {

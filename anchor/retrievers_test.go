@@ -211,7 +211,7 @@ pipelines: {both: {steps: [{name: s, use: both}]}}
 
 // The collection of a build belongs to the tenant of the build.
 func TestRetrieverOfATenant(t *testing.T) {
-	app := searching(t, "retrievers: {docs: {collection: docs}}\nsteps: [{name: s, use: docs}]", nil)
+	app := searching(t, "retrievers: {docs: {collection: docs, by: words}}\nsteps: [{name: s, use: docs}]", nil)
 	ingested(t, app, retrieve.Collection{Tenant: "ann", Name: "docs"}, guide)
 	ingested(t, app, retrieve.Collection{Tenant: "bob", Name: "docs"}, map[string]string{"secret.md": "Flags of Bob."})
 	for tenant, want := range map[string]string{"ann": "flags.md", "bob": "secret.md"} {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/anchor-host/anchor-host/anchor/builds"
@@ -40,6 +41,12 @@ func (a *App) Collected(ctx context.Context, tenant string) (bytes int64, err er
 	return bytes, err
 }
 
+// Store returns the store of the App, which opens it if nothing has needed it yet. [App.Close] closes it.
+func (a *App) Store(ctx context.Context) (store.Store, error) {
+	_, s, err := a.storeOf(ctx, "")
+	return s, err
+}
+
 // CheckStore reads from the store, and returns why that fails. It is nil as long as nothing has needed
 // the store.
 func (a *App) CheckStore(ctx context.Context) error {
@@ -66,7 +73,8 @@ func (a *App) Tenants(ctx context.Context) ([]string, error) {
 	if !ok {
 		return nil, errors.ErrUnsupported
 	}
-	return lister.Tenants(ctx)
+	names, err := lister.Tenants(ctx)
+	return slices.DeleteFunc(names, func(name string) bool { return name == store.ClusterTenant }), err
 }
 
 // Spend notes what work for a tenant with a key has asked of models, as the services of its diagnostics say

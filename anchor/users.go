@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/anchor-host/anchor-host/anchor/builds"
+	"github.com/anchor-host/anchor-host/internal/agents/learned"
 	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/pipeline/conversation"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
@@ -19,7 +20,7 @@ type ForgottenUser struct {
 	// User is the name of the user.
 	User string `json:"user"`
 	// Facts, Conversations, Turns, Runs and Builds are how many were deleted. Runs are agent runs,
-	// whole, and Builds are records of builds.
+	// whole, and Builds are records of builds. Notes that coding agents made count as facts.
 	Facts         int `json:"facts"`
 	Conversations int `json:"conversations"`
 	Turns         int `json:"turns"`
@@ -64,6 +65,8 @@ func (a *App) ForgetUser(ctx context.Context, tenant, user string) (done Forgott
 		}
 	}
 	n, err := a.forgetFactsOf(ctx, tenant, memory.Filter{UserID: user})
+	done.Facts, failed = done.Facts+n, cmp.Or(failed, err)
+	n, err = learned.ForgetUser(ctx, s, tenant, user)
 	done.Facts, failed = done.Facts+n, cmp.Or(failed, err)
 	failed = cmp.Or(failed, a.keeping.flush(ctx))
 	defer a.keeping.index.Forget(tenant)

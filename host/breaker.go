@@ -62,7 +62,7 @@ func (l *lending) judge(ctx context.Context, probe bool, how fairness.Outcome, f
 		return
 	}
 	s := l.breakers.Status(tenant)
-	l.setup.log.Warn("the plugin is paused for one tenant", "failures_in_a_row", s.Failures, "for", s.Length, "last_failure", failed.Code)
+	l.setup.log.Warn("the plugin is paused for one tenant", "failures_in_a_row", s.Failures, "for", s.Length, "last_failure", failed.Code, "step", failed.Step, "error", failed.Err)
 }
 
 // outcome returns what a failed call means for the plugin's rest. in is nil if the call did

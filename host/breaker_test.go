@@ -79,12 +79,18 @@ func checkBreaker(t *testing.T) {
 	}
 	var lines []string
 	for line := range strings.Lines(log.String()) {
-		var l struct{ Msg, LastFailure string }
+		var l struct {
+			Msg, Error  string
+			LastFailure string `json:"last_failure"`
+		}
 		if err := json.Unmarshal([]byte(line), &l); err != nil {
 			t.Fatal(err)
 		}
 		if strings.Contains(l.Msg, "for one tenant") {
 			lines = append(lines, l.Msg)
+			if paused := strings.Contains(l.Msg, "paused"); paused != (l.Error != "" && l.LastFailure == "exit") {
+				t.Errorf("the line does not say why: %s", line)
+			}
 		}
 	}
 	if want := []string{"the plugin is paused for one tenant", "the plugin is paused for one tenant", "the plugin is called again for one tenant"}; !slices.Equal(lines, want) {

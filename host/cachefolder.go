@@ -75,6 +75,8 @@ func (r *cacheRoot) openCode(ctx context.Context, features api.CoreFeatures) com
 	level := slog.LevelWarn
 	if errors.Is(err, wazerox.ErrUnknown) || errors.Is(err, codecache.ErrNoCode) { // there is nothing to mend
 		level = slog.LevelInfo
+	} else {
+		r.noCode = err
 	}
 	r.Log.Log(ctx, level, "machine code is not kept", "reason", err)
 	return nil

@@ -68,6 +68,7 @@ func (p *Plugin) do(ctx context.Context, c call, r *guest.Receipt, use func(*gue
 		if _, ofPool := c.from.(*lending); ofPool { // what a session refuses says nothing about the plugin
 			how.outcome = outcome(nil, how.failed)
 		}
+		p.recorded(ctx, nil, c, how.failed)
 		return how.failed
 	}
 	defer func() {
@@ -89,10 +90,10 @@ func (p *Plugin) do(ctx context.Context, c call, r *guest.Receipt, use func(*gue
 	if err != nil {
 		how.failed = p.setup.failed(c, in, err)
 		how.outcome = outcome(in, how.failed)
-		p.starting.recorded(in, c.op, c.step, how.failed)
+		p.recorded(ctx, in, c, how.failed)
 		return how.failed
 	}
-	p.starting.recorded(in, c.op, c.step, nil)
+	p.recorded(ctx, in, c, nil)
 	how.outcome = fairness.Good
 	return nil
 }

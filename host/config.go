@@ -154,6 +154,9 @@ type Config struct {
 	// on the goroutine of the caller. Operations then use the lane JSON wherever the plugin has
 	// it, and every plugin is Deterministic. Calls of sessions are not collected. nil: not called, and nothing is collected.
 	OnRecord func(record.Call)
+	// OnFailure is called after each call that failed, on the goroutine of the caller, with what OnRecord
+	// gets but the answer, and bounds of its own. It changes neither lanes nor clocks. nil: not called.
+	OnFailure func(record.Failure)
 }
 
 // CacheOff as Config.CacheDir switches the disk cache off.

@@ -25,8 +25,7 @@
 // Config.OnCall finds there of the embedder's own. TopK and the query are in [abi.Envelope].
 //
 // A failed call has a [PluginError]; its Code says why, and its Retryable whether to try
-// again. The file errors.go says what to do about each error. [Host.Stats], [Plugin.Stats]
-// and Config.OnCall report what happens.
+// again. [Host.Stats], [Plugin.Stats] and Config.OnCall report what happens.
 //
 // A [Host], a [Plugin] and everything made of them are safe for concurrent use. Close the
 // Host, or each Plugin: one that is not closed keeps its memory.

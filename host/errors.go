@@ -15,8 +15,8 @@ import (
 	"github.com/anchor-host/anchor-host/host/spec"
 )
 
-// What a caller does next about an error. Reading and loading a plugin fail with one of the
-// sentinels below:
+// Errors that callers can test for with errors.Is. Those of package spec are the same there. Reading and loading
+// a plugin fail with one of these. What to do next:
 //
 //	fix the plugin         ErrNotWasm, ErrABIVersion, ErrManifest, ErrNoExport, ErrSignature
 //	fix the configuration  ErrConfig, ErrImport, ErrNoOperation, ErrDuplicate, ErrTooLarge,
@@ -24,31 +24,6 @@ import (
 //	mend the machine       ErrFolder: bring the folder back, then load again
 //	mend what you provide  ErrEmbedder: the same call may then succeed
 //	stop                   ErrClosed: the host or the plugin is closed or is closing
-//
-// A call fails with a *PluginError, whose Code says:
-//
-//	busy              retry; if it happens often, raise limits.instances, limits.queue_timeout
-//	                  or a bound of the host. With ErrClosed: stop
-//	circuit_open      retry, at the earliest at Stats.OpenUntil; fix the plugin
-//	timeout           raise limits.timeout or the time of the build, or fix the plugin
-//	fuel              raise limits.fuel, or fix the plugin
-//	memory            raise limits.memory, or fix the plugin; retry if the host had no room
-//	input_too_large   send less, or raise limits.input; retry if the host had no room
-//	output_too_large  raise limits.output, limits.items or limits.tokens, or fix the plugin
-//	denied            grant it in the configuration, or fix the plugin. With ErrFolder: bring
-//	                  the folder back, then load again
-//	guest_error       the message of the plugin says
-//	trap              fix the plugin; make another session if the session is over
-//	exit              fix the plugin
-//	invalid_output    fix the plugin
-//	init_failed       fix the plugin, or the settings and limits that its init has; retry if
-//	                  the host had no room
-//	cancelled         stop: the caller's context has ended
-//
-// With any Code, ErrEmbedder means that the embedder's own code failed, not the plugin.
-// PluginError.Retryable tells what to retry from the rest, and Remedy says the same in words.
-
-// Errors that callers can test for with errors.Is. Those of package spec are the same there.
 var (
 	// ErrNotWasm marks a file that is not a WebAssembly module, or a broken one.
 	ErrNotWasm = spec.ErrNotWasm
@@ -78,14 +53,35 @@ var (
 )
 
 // PluginError is the error of every failed call of a guest. Error returns one line. The
-// verb %+v adds what the guest wrote and its call stack.
+// verb %+v adds what the guest wrote and its call stack. What to do about it, by its Code:
+//
+//	busy              retry; if it happens often, raise limits.instances, limits.queue_timeout
+//	                  or a bound of the host. With ErrClosed: stop
+//	circuit_open      retry, at the earliest at Stats.OpenUntil; fix the plugin
+//	timeout           raise limits.timeout or the time of the build, or fix the plugin
+//	fuel              raise limits.fuel, or fix the plugin
+//	memory            raise limits.memory, or fix the plugin; retry if the host had no room
+//	input_too_large   send less, or raise limits.input; retry if the host had no room
+//	output_too_large  raise limits.output, limits.items or limits.tokens, or fix the plugin
+//	denied            grant it in the configuration, or fix the plugin. With ErrFolder: bring
+//	                  the folder back, then load again
+//	guest_error       the message of the plugin says
+//	trap              fix the plugin; make another session if the session is over
+//	exit              fix the plugin
+//	invalid_output    fix the plugin
+//	init_failed       fix the plugin, or the settings and limits that its init has; retry if
+//	                  the host had no room
+//	cancelled         stop: the caller's context has ended
+//
+// With any Code, ErrEmbedder means that the embedder's own code failed, not the plugin.
+// PluginError.Retryable tells what to retry from the rest, and Remedy says the same in words.
 type PluginError struct {
 	// Plugin is the name of the configured plugin, Step the name of the step, "" if the
 	// call was not made by one.
 	Plugin, Step string
 	// Operation is the operation that was called, or the name of an export.
 	Operation abi.Operation
-	// Code is the typed reason. errors.go of this package says what to do about each.
+	// Code is the typed reason.
 	Code abi.Reason
 	// Err is the cause. It wraps context.DeadlineExceeded after a timeout, context.Canceled
 	// after a cancellation.

@@ -15,7 +15,7 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/spec"
-	"github.com/anchor-host/anchor-host/internal/await"
+	"github.com/anchor-host/anchor-host/internal/testkit/await"
 )
 
 // files are those of an embedder.

@@ -86,30 +86,38 @@ func (p *Plugin) ended(ctx context.Context, o *observed, failed *PluginError) {
 	}
 }
 
-// recorder collects the calls of the plugin for Config.OnRecord. It is nil where nobody asks.
+// recorder collects the calls of the plugin for Config.OnRecord and OnFailure. It is nil where nobody asks.
 func (set *setup) recorder() *record.Plugin {
-	if set.host.cfg.OnRecord == nil {
+	if set.host.cfg.OnRecord == nil && set.host.cfg.OnFailure == nil {
 		return nil
 	}
 	schemas := maps.Clone(set.schemas)
 	schemas[abi.OpInit] = set.initSchema
 	return &record.Plugin{
 		Name: set.name, Module: set.spec.Name, Init: set.initRequest, Config: set.cfg.Config, Secrets: set.cfg.secretTexts(), To: set.host.cfg.OnRecord,
+		Failed: set.host.cfg.OnFailure, Digest: set.spec.Digest, Fuel: set.limits.Fuel, Memory: set.limits.Memory,
 		Settings: func(op abi.Operation, s []byte) []string { return schemas[op].SecretTexts(s) },
 	}
 }
 
-// recorded hands over a call for Config.OnRecord.
-func (st *starting) recorded(in *guest.Instance, op abi.Operation, step string, failed *PluginError) {
-	r := in.Call.Record
+// recorded hands over a call for Config.OnRecord and OnFailure. in is nil if the plugin was not called.
+func (p *Plugin) recorded(ctx context.Context, in *guest.Instance, c call, failed *PluginError) {
+	to := p.starting.env.Record
+	var r *record.Call
+	if in != nil {
+		r = in.Call.Record
+	} else if to != nil && to.To == nil {
+		r = to.Begin(nil)
+	}
 	if r == nil {
 		return
 	}
-	text := ""
+	var f *record.Failure
 	if failed != nil {
-		text = failed.Err.Error()
+		f = &record.Failure{Call: record.Call{Err: failed.Err.Error()}, Time: time.Now(), Tenant: TenantOf(ctx), Reason: failed.Code, Public: observe.Public(failed.Err),
+			Remedy: failed.Remedy, Output: failed.Log, Stack: failed.Stack, Timeout: c.timeout}
 	}
-	st.env.Record.End(r, op, step, text)
+	to.End(r, c.op, c.step, f)
 }
 
 // failure makes the error of a call that failed. in may be nil.

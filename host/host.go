@@ -206,6 +206,8 @@ type cacheRoot struct {
 	*codestore.Store
 	// facts keeps what was found out about modules, nil if that is not kept.
 	facts *codestore.Notes
+	// noCode is why machine code cannot be kept, nil if it can, or if there is nothing to mend.
+	noCode error
 }
 
 // linked is a link that is checked and compiled.

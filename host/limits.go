@@ -148,7 +148,7 @@ type Limits struct {
 	BreakMost time.Duration
 	// LoadMemory and LoadTime bound what loading the module may take by estimate: LoadMemory
 	// in bytes, LoadTime in time of one processor. 0: 300 MiB and 20 bytes for each byte of
-	// code; 5 s, or 1.3 s for each MiB of code if that is more.
+	// code; 5 s, or 2 s for each MiB of code if that is more.
 	LoadMemory int64
 	LoadTime   time.Duration
 }

@@ -41,7 +41,8 @@ func (h *Host) module(ctx context.Context, name string, spec *spec.Spec, kind En
 
 // Compile compiles a module, and keeps its machine code in the cache of the host for this process and
 // others. It makes no instance: no code of the module runs. Of cfg, Name, Engine, and the limits
-// LoadMemory and LoadTime count. The error wraps [ErrTooLarge], [ErrNotWasm] or [ErrConfig].
+// LoadMemory and LoadTime count. The error wraps [ErrTooLarge], [ErrNotWasm] or [ErrConfig], or says why the machine code
+// could not be kept, as on a full disk.
 func (h *Host) Compile(ctx context.Context, spec *spec.Spec, cfg PluginConfig) error {
 	limits, _, err := effectiveLimits(cfg.Limits, h.cfg.DefaultLimits, h.cfg.MaxInstances, spec.Manifest)
 	name := cmp.Or(cfg.Name, spec.Name)
@@ -50,7 +51,14 @@ func (h *Host) Compile(ctx context.Context, spec *spec.Spec, cfg PluginConfig) e
 		m, err = h.module(ctx, name, spec, h.engineKind(cfg.Engine), limits)
 	}
 	if err == nil {
-		err = h.compiler.Release(ctx, m)
+		err = m.Kept()
+		if h.root != nil {
+			err = cmp.Or(err, h.root.noCode)
+		}
+		if err != nil {
+			err = fmt.Errorf("machine code is not kept: %w", err)
+		}
+		err = errors.Join(err, h.compiler.Release(ctx, m))
 	}
 	if err != nil {
 		return fmt.Errorf("plugin %q: %w", name, err)

@@ -215,15 +215,20 @@ func (o *Operation) Changes(ctx context.Context, rows abi.Rows, env *abi.Envelop
 					return err
 				})
 			}
-			if err != nil || a.Changes == nil {
-				return err
+			if err == nil && a.Changes != nil {
+				err = o.check(a.Changes, rows, own.TopK)
 			}
-			return o.check(a.Changes, rows, own.TopK)
+			if err != nil && o.lane == LaneBatch {
+				in.NoteRequest(rows, o.reads, &own)
+			}
+			return err
 		})
 	}
 	if err == nil {
 		if priced := o.price(ctx, rows, &a); priced != nil {
-			err = o.refuse(priced)
+			failed := o.refuse(priced)
+			o.plugin.recorded(ctx, nil, o.call(), failed)
+			err = failed
 		}
 	}
 	if err != nil {
@@ -351,6 +356,6 @@ func (o *Operation) bounds(in *guest.Instance, rows int) abi.Bounds {
 }
 
 // refuse returns the error for an answer that the host does not accept.
-func (o *Operation) refuse(err error) error {
+func (o *Operation) refuse(err error) *PluginError {
 	return o.plugin.setup.failed(o.call(), nil, err)
 }

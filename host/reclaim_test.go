@@ -214,7 +214,7 @@ func TestTablesCount(t *testing.T) {
 	}
 	h = newHost(t, host.Config{Memory: table - 1})
 	_, err := h.Load(t.Context(), fixture(t, "table-forever").Spec, host.PluginConfig{State: host.StateKeep})
-	if perr := checkReason(t, err, abi.ReasonInitFailed); !strings.Contains(perr.Error(), "memory: the host has no room for its tables, 8MiB (raise plugins.memory") {
+	if perr := checkReason(t, err, abi.ReasonInitFailed); !strings.Contains(perr.Error(), "memory: the host has no room for its tables, 8MiB (raise plugins.total_memory") {
 		t.Errorf("error %v", perr)
 	}
 }

@@ -189,7 +189,7 @@ func TestNoRoomForAnotherInstance(t *testing.T) {
 	err := sleep()
 	checkReason(t, err, abi.ReasonBusy)
 	if want := "no instance came free within 50ms, and no other could be made: "; !strings.Contains(err.Error(), want) ||
-		!strings.HasSuffix(err.Error(), " (raise plugins.memory, Config.Memory of the host)") {
+		!strings.HasSuffix(err.Error(), " (raise plugins.total_memory, Config.Memory of the host)") {
 		t.Errorf("error %v", err)
 	}
 	first.Wait()
@@ -218,7 +218,7 @@ func TestHostWithoutRoomSaysSo(t *testing.T) {
 	if portable() {
 		want = "the host has no room for 1MiB more"
 	}
-	if want += " (raise plugins.memory, Config.Memory of the host)"; !strings.HasSuffix(err.Error(), want) {
+	if want += " (raise plugins.total_memory, Config.Memory of the host)"; !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -146,6 +146,7 @@ func TestReasonOf(t *testing.T) {
 		"cancelled":      context.Canceled,
 		"panic":          &PanicError{Value: 1},
 		"invalid_output": (&Item{}).Validate(),
+		"budget":         fmt.Errorf("x: %w", ErrBudget),
 	} {
 		if got := ReasonOf(err); got != want {
 			t.Errorf("reason of %v: %q, want %q", err, got, want)

@@ -7,30 +7,31 @@ import "github.com/anchor-host/anchor-host/pipeline/core"
 type (
 	// Item is one piece of context. Its fields: go doc pipeline/core.Item
 	Item = core.Item
-	// Source says where an item comes from.
+	// Source says where an item comes from. Its methods: go doc pipeline/core.Source
 	Source = core.Source
 	// Query is the question that a build collects context for. Its fields: go doc pipeline/core.Query
 	Query = core.Query
 	// Turn is one utterance of a conversation. Its fields: go doc pipeline/core.Turn
 	Turn = core.Turn
-	// Role is the speaker of a turn or message.
+	// Role is the speaker of a turn or message. Its values: RoleUser and others
 	Role = core.Role
-	// Message is one entry of the message list that is sent to a model.
+	// Message is one entry of the message list that is sent to a model. Its fields: go doc pipeline/message.Message
 	Message = core.Message
 	// Window is a list of items within a number of tokens. Its fields: go doc pipeline/core.Window
 	Window = core.Window
 	// OverflowItem is an item that is not in the window. Its fields: go doc pipeline/core.OverflowItem
 	OverflowItem = core.OverflowItem
-	// OverflowReason says why an item is not in the window.
+	// OverflowReason says why an item is not in the window. Its values: OverflowWindow and others
 	OverflowReason = core.OverflowReason
-	// Tokenizer counts the tokens of a text as the models of one family do.
+	// Tokenizer counts the tokens of a text as the models of one family do. Its methods: go doc pipeline/core.Tokenizer
 	Tokenizer = core.Tokenizer
-	// Formatter turns a filled window into the document that a model API takes.
+	// Formatter turns a filled window into the document that a model API takes. Its methods: go doc
+	// pipeline/core.Formatter
 	Formatter = core.Formatter
 	// Formatted is the output of a formatter together with its type. A formatter returns it
-	// if it learns the type only when it makes the output.
+	// if it learns the type only when it makes the output. Its fields: go doc pipeline/core.Formatted
 	Formatted = core.Formatted
-	// PanicError is a panic of a step, provider, formatter or callback.
+	// PanicError is a panic of a step, provider, formatter or callback. Its fields: go doc pipeline/core.PanicError
 	PanicError = core.PanicError
 )
 

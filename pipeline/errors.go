@@ -53,7 +53,7 @@ type PluginNamer interface{ PluginName() string }
 
 // ReasonOf returns the machine-readable reason of an error: that of the first [Reasoner] in
 // its chain, "timeout" or "cancelled" for the error of a context, "panic" for
-// [ErrPanic], "invalid_output" for [ErrInvalid], and "" for any other.
+// [ErrPanic], "budget" for [ErrBudget], "invalid_output" for [ErrInvalid], and "" for any other.
 func ReasonOf(err error) string {
 	var r Reasoner
 	switch {
@@ -65,6 +65,8 @@ func ReasonOf(err error) string {
 		return "cancelled"
 	case errors.Is(err, ErrPanic):
 		return "panic"
+	case errors.Is(err, ErrBudget):
+		return "budget"
 	case errors.Is(err, ErrInvalid):
 		return "invalid_output"
 	}

@@ -98,7 +98,6 @@ func problem(answer *http.Response) error {
 // of tags and of attachments.
 type counted struct{ remote.Client }
 
-// Do implements remote.Client.
 func (c counted) Do(req *http.Request) (*http.Response, error) {
 	answer, err := c.Client.Do(req)
 	if err != nil || req.Method != http.MethodGet || answer.StatusCode != http.StatusOK {

@@ -223,7 +223,6 @@ type running struct {
 	n    int64
 }
 
-// Write implements io.Writer.
 func (r *running) Write(b []byte) (int, error) {
 	r.n += int64(len(b))
 	return r.hash.Write(b)

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -117,12 +118,8 @@ func New(o Options) (*Client, error) {
 		}
 		o.Cache = cache
 	}
-	if o.MaxModule == 0 {
-		o.MaxModule = DefaultMaxModule
-	}
-	if o.Timeout == 0 {
-		o.Timeout = DefaultTimeout
-	}
+	o.MaxModule = cmp.Or(o.MaxModule, DefaultMaxModule)
+	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
 	if o.MaxModule < 0 {
 		return nil, fmt.Errorf("options: MaxModule: is %d, want more than 0", o.MaxModule)
 	}

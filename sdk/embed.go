@@ -10,7 +10,9 @@ import "embed"
 //go:embed pdk-go/*.go pdk-go/*/*.go pdk-go/internal/*/*.go
 //go:embed pdk-as/*.ts pdk-as/*.mjs
 //go:embed pdk-c/*.h
-//go:embed pdk-js/build.mjs pdk-js/glue.wat pdk-js/*.js
+//go:embed pdk-java/io
+//go:embed pdk-js/*.mjs pdk-js/*.wat pdk-js/*.js pdk-js/*.ts
+//go:embed pdk-py/__init__.py
 //go:embed pdk-rust/Cargo.toml pdk-rust/src
 //go:embed pdk-zig/*.zig
 var Files embed.FS

@@ -43,7 +43,7 @@ func TestReach(t *testing.T) {
 	}
 	var log bytes.Buffer
 	h, url := newHost(t, &log), reachServer(t)
-	for _, language := range []string{"go", "tinygo", "c", "rust", "zig", "ts", "js"} {
+	for _, language := range []string{"go", "tinygo", "c", "rust", "zig", "ts", "js", "python", "java"} {
 		t.Run(language, func(t *testing.T) {
 			spec := buildGuest(t, "reach", language)
 			filter, err := spec.Operation(abi.OpFilter)

@@ -2,6 +2,7 @@ package sdk_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,7 +22,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/internal/authoring"
-	"github.com/anchor-host/anchor-host/internal/testbuild"
+	"github.com/anchor-host/anchor-host/internal/testkit/testbuild"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
@@ -85,14 +86,20 @@ func show(t *testing.T, items []pipeline.Item) string {
 // skipped, unless ANCHOR_LANGUAGES names the language or is "all".
 func buildGuest(t *testing.T, guest, language string) *spec.Spec {
 	t.Helper()
-	out := filepath.Join(t.TempDir(), guest+".wasm")
 	folder := language
 	if language == "tinygo" { // the source is that of Go
 		folder = "go"
 	}
-	built, err := authoring.Build(t.Context(), authoring.BuildOptions{Dir: filepath.Join("testdata", guest, folder), Language: language, Output: out})
+	return buildProject(t, filepath.Join("testdata", guest, folder), guest, language)
+}
+
+// buildProject is buildGuest for the project in a folder.
+func buildProject(t *testing.T, dir, guest, language string) *spec.Spec {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), guest+".wasm")
+	built, err := authoring.Build(t.Context(), authoring.BuildOptions{Dir: dir, Language: language, Output: out})
 	named := strings.Split(os.Getenv("ANCHOR_LANGUAGES"), ",")
-	wanted := slices.Contains(named, language) || slices.Contains(named, "all")
+	wanted := slices.Contains(named, cmp.Or(language, guest)) || slices.Contains(named, "all")
 	if errors.Is(err, authoring.ErrMissing) && !wanted {
 		t.Skipf("NOT TESTED: %v", err)
 	}

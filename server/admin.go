@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/anchor"
+	"github.com/anchor-host/anchor-host/anchor/shadows"
 	"github.com/anchor-host/anchor-host/internal/failure"
+	"github.com/anchor-host/anchor-host/internal/failures"
 )
 
 // adminEndpoints are the endpoints of the admin listener.
@@ -20,6 +22,7 @@ func (s *Server) adminEndpoints() []endpoint {
 		{Route: Route{Method: "GET", Path: "/readyz", Action: "readyz", Scope: ScopeNone}, params: []string{"verbose"}, serve: (*call).readyz},
 		{Route: Route{Method: "GET", Path: "/admin/v1/config", Action: "config", Scope: ScopeAdmin}, serve: (*call).config},
 		{Route: Route{Method: "GET", Path: "/admin/v1/plugins", Action: "plugins", Scope: ScopeAdmin}, serve: (*call).plugins},
+		{Route: Route{Method: "GET", Path: "/admin/v1/shadows", Action: "shadows", Scope: ScopeAdmin}, serve: (*call).shadows},
 		{Route: Route{Method: "POST", Path: "/admin/v1/reload", Action: "reload", Scope: ScopeAdmin}, serve: (*call).reload},
 	}
 	for path, h := range map[string]http.HandlerFunc{
@@ -49,8 +52,12 @@ type healthDetails struct {
 	Reload     *reloadDoc `json:"last_reload,omitempty"`
 	// Keys says why the file of the keys was not taken when it was last read.
 	Keys *failure.Detail `json:"keys_error,omitempty"`
+	// TLS says what is wrong with the files of the certificate, and that it ends in two weeks or less.
+	TLS *failure.Detail `json:"tls_error,omitempty"`
 	// Store says why the store cannot be read.
 	Store *failure.Detail `json:"store_error,omitempty"`
+	// Limits says why limits do not count for all hosts.
+	Limits *failure.Detail `json:"limits_error,omitempty"`
 	// NotReady are plugins of the configuration that cannot be called.
 	NotReady []pluginDoc `json:"plugins_not_ready"`
 	// Kept are plugins whose module cannot be loaded, and which are called as they were before.
@@ -89,9 +96,12 @@ func (c *call) readyz() (any, error) {
 		notReady, kept := c.s.troubled()
 		doc.healthDetails = &healthDetails{
 			Generation: st.Number, Since: st.Since, NotReady: notReady, Kept: kept, Draining: st.Draining,
-			Running: c.s.running.Load(), BodyBytes: c.s.bodies.used.Load(),
+			Running: c.s.running.Load(), BodyBytes: c.s.bodies.Used(),
 		}
-		doc.Keys, doc.Store = detailOf(c.s.keysProblem()), detailOf(c.checkStore())
+		doc.Keys, doc.TLS, doc.Store = detailOf(c.s.keysProblem()), detailOf(c.s.o.TLS.Problem()), detailOf(c.checkStore())
+		if problem := c.s.o.LimitsProblem; problem != nil {
+			doc.Limits = detailOf(problem())
+		}
 		if last := st.Last; !last.Time.IsZero() {
 			doc.Reload = &reloadDoc{Time: last.Time, OK: last.Err == nil, Error: detailOf(last.Err)}
 		}
@@ -179,6 +189,12 @@ func (c *call) plugins() (any, error) {
 	return out, nil
 }
 
+// failures lists the failures of a plugin, or of all, that the key may see.
+func (c *call) failures() (any, error) {
+	p := c.info.Principal
+	return c.s.o.Failures.Of(failures.Viewer{Tenant: c.s.tenant(p), All: p.Has(ScopeAdmin), Content: p.Has(ScopeContent)}, c.r.PathValue("name")), nil
+}
+
 // describe describes a plugin.
 func describe(p *anchor.Plugin) pluginDoc {
 	doc := pluginDoc{Name: p.Name, Ready: p.Err == nil, LoadMS: float64(p.LoadTime.Microseconds()) / 1000}
@@ -216,6 +232,23 @@ func (s *Server) troubled() (notReady, kept []pluginDoc) {
 		}
 	}
 	return notReady, kept
+}
+
+// shadowsDoc are the second versions of steps.
+type shadowsDoc struct {
+	Shadows []shadows.Comparison `json:"shadows"`
+}
+
+func (c *call) shadows() (any, error) {
+	return shadowsDoc{append([]shadows.Comparison{}, c.s.app.Shadows()...)}, nil
+}
+
+// rollout says what the hosts follow.
+func (c *call) rollout() (any, error) {
+	if c.s.o.Rollout == nil {
+		return nil, &Refusal{Status: http.StatusNotFound, Reason: "no_rollout", Message: "this host follows no rollout", Remedy: "set server.follow in anchor.yaml"}
+	}
+	return c.s.o.Rollout(c.ctx)
 }
 
 // reloaded is the answer of a reload.

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -72,7 +73,6 @@ func (w *writer) limitWrite() {
 	_ = w.control.SetWriteDeadline(at.Add(w.timeout)) // a recorder of tests has none
 }
 
-// WriteHeader implements http.ResponseWriter.
 func (w *writer) WriteHeader(status int) {
 	if w.status == 0 && status >= 200 {
 		w.status = status
@@ -81,11 +81,8 @@ func (w *writer) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// Write implements http.ResponseWriter.
 func (w *writer) Write(p []byte) (n int, err error) {
-	if w.status == 0 {
-		w.status = http.StatusOK
-	}
+	w.status = cmp.Or(w.status, http.StatusOK)
 	for len(p) > 0 && err == nil {
 		piece := p[:min(len(p), writePiece)]
 		w.limitWrite()
@@ -117,7 +114,8 @@ func (c *call) reply(value any, err error) {
 		c.w.readUntil(time.Now().Add(restTime))
 	}
 	if err != nil {
-		status, value = c.failure(err)
+		failed, doc := c.failure(err)
+		status, c.usage.Reason, value = failed, doc.Error.Reason, doc
 	} else if r, ok := value.(*reply); ok {
 		status, value = r.status, r.value
 	}
@@ -156,8 +154,8 @@ const jsonType = "application/json"
 func (c *call) deliver(status int, kind string, data []byte) {
 	size := int64(len(data))
 	data, coding := c.compressed(data)
-	if tenant, waiting := c.info.Principal.Tenant, int64(len(data)); c.s.answers.takeOne(tenant, waiting) {
-		defer c.s.answers.give(tenant, waiting)
+	if tenant, waiting := c.info.Principal.Tenant, int64(len(data)); c.s.answers.TakeOne(tenant, waiting) {
+		defer c.s.answers.Give(tenant, waiting)
 	} else {
 		var doc bytes.Buffer
 		var refusal any

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -51,15 +52,9 @@ func (c *call) assembleMessages(ctx context.Context, o *anchor.BodyOptions) (_ a
 	}
 	a := o.AssembleOptions
 	a.State = input.State
-	if a.MaxTokens == 0 {
-		a.MaxTokens = input.Budget.MaxTokens
-	}
-	if a.MaxMessages == 0 {
-		a.MaxMessages = input.Budget.MaxMessages
-	}
-	if a.Phase == "" {
-		a.Phase = input.Phase
-	}
+	a.MaxTokens = cmp.Or(a.MaxTokens, input.Budget.MaxTokens)
+	a.MaxMessages = cmp.Or(a.MaxMessages, input.Budget.MaxMessages)
+	a.Phase = cmp.Or(a.Phase, input.Phase)
 	result, err := c.s.app.Assemble(ctx, input.Messages, a)
 	if err != nil {
 		return nil, err

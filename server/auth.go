@@ -79,8 +79,9 @@ type Cost struct {
 
 // Usage is what a request has used. Fields are 0 where nothing is known.
 type Usage struct {
-	// Status is the HTTP status of the answer.
+	// Status is the HTTP status of the answer, and Reason the word of its error, empty if it is none.
 	Status int
+	Reason string
 	// Took is the time from admission until the answer is ready.
 	Took time.Duration
 	// Fuel is the fuel that plugins have used.
@@ -142,6 +143,12 @@ func (r *Refusal) Error() string { return r.Message }
 type principalKey struct{}
 
 type infoKey struct{}
+
+type withinKey struct{}
+
+// Within marks the context of a request to the API that a route makes while it answers one that counts already. Quotas
+// of requests do not count it; all other limits hold.
+func Within(ctx context.Context) context.Context { return context.WithValue(ctx, withinKey{}, true) }
 
 // Identify says who sends a request to a mounted route of [ScopeNone] that finds it out by itself, such
 // as by a cookie. Observers and the log then name the sender.

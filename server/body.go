@@ -103,10 +103,8 @@ func (c *call) readBody() error {
 // account is the memory of a call, as its decoder counts it.
 type account struct{ c *call }
 
-// Hold implements coding.Account.
 func (a account) Hold(n int64) error { return a.c.hold(n) }
 
-// Drop implements coding.Account.
 func (a account) Drop(n int64) { a.c.drop(n) }
 
 func (c *call) unknownCoding() error {
@@ -154,7 +152,6 @@ type paced struct {
 	got int64
 }
 
-// Read implements io.Reader.
 func (p *paced) Read(b []byte) (int, error) {
 	n, err := p.raw.Read(b)
 	p.got += int64(n)
@@ -168,7 +165,7 @@ func (p *paced) Read(b []byte) (int, error) {
 
 // hold counts bytes that the request takes in memory, before it takes them.
 func (c *call) hold(n int64) error {
-	if !c.s.bodies.take(c.info.Principal.Tenant, n) {
+	if !c.s.bodies.Take(c.info.Principal.Tenant, n) {
 		return &Refusal{
 			Status: http.StatusServiceUnavailable, Reason: "busy", Message: "too many bytes of requests are in memory",
 			Remedy: "try again, send fewer large requests at the same time, or raise server.max_bodies", RetryAfter: time.Second,
@@ -189,7 +186,7 @@ func (c *call) holdValues(n int64) error {
 
 // drop gives back what hold has counted.
 func (c *call) drop(n int64) {
-	c.s.bodies.give(c.info.Principal.Tenant, n)
+	c.s.bodies.Give(c.info.Principal.Tenant, n)
 	c.held -= n
 }
 

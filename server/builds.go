@@ -25,11 +25,15 @@ func (s *Server) dataEndpoints() []endpoint {
 		{Route: Route{Method: "POST", Path: "/v1/assemble", Action: "assemble", Scope: ScopeBuild}, body: jsonBody, params: []string{"run", "from", "to", "lossy", "max_tokens", "max_messages", "phase", "user"}, optional: true, serve: (*call).assemble},
 		{Route: Route{Method: "GET", Path: "/v1/costs", Action: "listCosts", Scope: ScopeBuild}, params: []string{"from", "to", "tenant", "all"}, serve: (*call).listCosts},
 	}
+	list = append(list, endpoint{Route: Route{Method: "GET", Path: "/v1/rollout", Action: "rollout", Scope: ScopeAdmin}, serve: (*call).rollout},
+		endpoint{Route: Route{Method: "GET", Path: "/v1/plugins/failures", Action: "listFailures", Scope: ScopeBuild}, other: ScopeAdmin, serve: (*call).failures},
+		endpoint{Route: Route{Method: "GET", Path: "/v1/plugins/{name}/failures", Action: "getFailures", Scope: ScopeBuild}, other: ScopeAdmin, serve: (*call).failures})
 	list = append(list, recordEndpoints()...)
 	list = append(list, memoryEndpoints()...)
 	list = append(list, runEndpoints()...)
 	list = append(list, collectionEndpoints()...)
 	list = append(list, documentEndpoints()...)
+	list = append(list, jobEndpoints()...)
 	return append(list, evalEndpoints()...)
 }
 

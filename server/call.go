@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/anchor-host/anchor-host/anchor"
 	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/internal/observe"
 	"github.com/anchor-host/anchor-host/internal/strict"
@@ -170,12 +171,15 @@ func (c *call) answer() (any, error) {
 		return nil, err
 	}
 	if c.endpoint.Scope != ScopeNone {
+		if o := &c.s.o; o.Candidate != nil && !c.info.Admin && o.Candidate(c.s.tenant(c.info.Principal), c.belongsTo) {
+			c.ctx = anchor.WithCandidate(c.ctx)
+		}
 		pinned, number, release, err := c.s.app.Pin(c.ctx)
 		if err != nil {
 			return nil, err
 		}
 		c.after = append(c.after, release)
-		c.ctx, c.info.Generation = pinned, number
+		c.ctx, c.info.Generation, c.info.Candidate = pinned, number, anchor.UsesCandidate(pinned)
 		if !c.info.Admin {
 			c.ctx = observe.Discreet(c.ctx)
 		}
@@ -200,8 +204,7 @@ func (c *call) authenticate() error {
 		p, err := auth.Authenticate(c.r)
 		if err != nil {
 			c.conn.Know(false)
-			var refusal *Refusal
-			if errors.As(err, &refusal) {
+			if _, ok := errors.AsType[*Refusal](err); ok {
 				return err
 			}
 			c.s.log.Warn("request is not authenticated", "request", c.info.ID, "error", err)
@@ -210,11 +213,16 @@ func (c *call) authenticate() error {
 		c.info.Principal = p
 	}
 	c.conn.Know(true)
-	if !c.info.Principal.Has(scope) {
-		return &Refusal{Status: http.StatusForbidden, Reason: "forbidden", Message: fmt.Sprintf("the key has not the scope %s", scope), Remedy: "use a key that has it"}
+	if !c.info.Principal.Has(scope) && (c.endpoint.other == "" || !c.info.Principal.Has(c.endpoint.other)) {
+		return noScope(scope)
 	}
 	c.ctx = agentstore.OnClaim(context.WithValue(c.ctx, principalKey{}, c.info.Principal), c.claims.add)
 	return nil
+}
+
+// noScope refuses a key that has not a scope.
+func noScope(scope string) error {
+	return &Refusal{Status: http.StatusForbidden, Reason: "forbidden", Message: fmt.Sprintf("the key has not the scope %s", scope), Remedy: "use a key that has it"}
 }
 
 // CheckLocal refuses requests that a page in a browser sends to a service without keys: those of
@@ -333,19 +341,39 @@ func (c *call) enter() error {
 		c.protect()
 		return nil
 	}
+	if c.r.Context().Value(withinKey{}) != nil {
+		return nil
+	}
 	tenant := c.info.Principal.Tenant
-	if !c.s.requests.takeOne(tenant, 1) {
+	if !c.s.requests.TakeOne(tenant, 1) {
 		return &Refusal{
 			Status: http.StatusServiceUnavailable, Reason: "busy", Message: "too many requests of this tenant are here at the same time",
 			Remedy: "wait for answers, or raise server.max_connections", RetryAfter: time.Second,
 		}
 	}
-	c.after = append(c.after, func() { c.s.requests.give(tenant, 1) })
+	c.after = append(c.after, func() { c.s.requests.Give(tenant, 1) })
 	c.protect()
 	if c.s.o.Admission == nil {
 		return nil
 	}
 	return c.admitted(c.s.o.Admission.Enter(c.info.Principal, c.cost()))
+}
+
+// maxBelongs bounds what is read of a body to find out its version, in bytes.
+const maxBelongs = 64 << 10
+
+// belongsTo names what the request belongs to, all requests of which have the same version: the
+// conversation, the session, the run, or else the user; without any of them what is asked for.
+func (c *call) belongsTo() string {
+	for _, name := range []string{"conversation", "session", "run"} {
+		if id := c.query.Get(name); id != "" {
+			return id
+		}
+	}
+	if id := c.r.PathValue("id"); id != "" && (strings.HasPrefix(c.info.Route, "/v1/conversations/") || strings.HasPrefix(c.info.Route, "/v1/runs/")) {
+		return id
+	}
+	return cmp.Or(c.query.Get("user"), string(c.body[:min(len(c.body), maxBelongs)]), c.r.URL.RequestURI())
 }
 
 // protect keeps the connection until the request ends.

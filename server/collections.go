@@ -32,11 +32,7 @@ func (c *call) collection() retrieve.Collection {
 }
 
 func (c *call) getCollection() (any, error) {
-	info, err := c.s.app.Collection(c.ctx, c.collection())
-	if err != nil {
-		return nil, err
-	}
-	return info, nil
+	return c.s.app.Collection(c.ctx, c.collection())
 }
 
 // searchInput is a search of a collection. Its members are those of retrievers in anchor.yaml.

@@ -12,11 +12,13 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/internal/failure"
+	"github.com/anchor-host/anchor-host/internal/storeurl"
 	"github.com/anchor-host/anchor-host/pipeline/ingest"
 	"github.com/anchor-host/anchor-host/pipeline/ingest/parse"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
-	"github.com/anchor-host/anchor-host/server/internal/jobs"
+	background "github.com/anchor-host/anchor-host/server/internal/jobs"
 	"github.com/anchor-host/anchor-host/server/internal/uploads"
+	"github.com/anchor-host/anchor-host/server/jobs"
 )
 
 const (
@@ -39,15 +41,12 @@ func documentEndpoints() []endpoint {
 		{Route: Route{Method: "GET", Path: documents, Action: "listDocuments", Scope: ScopeCollections}, params: []string{"limit", "after"}, serve: (*call).listDocuments},
 		{Route: Route{Method: "POST", Path: documents, Action: "addDocuments", Scope: ScopeCollectionsWrite}, params: []string{"name"}, body: uploadBody, serve: (*call).addDocuments},
 		{Route: Route{Method: "DELETE", Path: documents + "/{id}", Action: "deleteDocument", Scope: ScopeCollectionsWrite}, serve: (*call).deleteDocument},
-		{Route: Route{Method: "GET", Path: "/v1/jobs", Action: "listJobs", Scope: ScopeCollectionsWrite}, serve: (*call).listJobs},
-		{Route: Route{Method: "GET", Path: "/v1/jobs/{id}", Action: "getJob", Scope: ScopeCollectionsWrite}, serve: (*call).getJob},
-		{Route: Route{Method: "DELETE", Path: "/v1/jobs/{id}", Action: "cancelJob", Scope: ScopeCollectionsWrite}, serve: (*call).cancelJob},
 	}
 }
 
 // newIngests are the ingestions of a server.
-func newIngests() *jobs.Set {
-	return jobs.New(jobs.Limits{
+func newIngests() *background.Set {
+	return background.New(background.Limits{
 		Running: maxRunningIngests, Own: 1, Waiting: maxWaitingIngests, Kept: maxKeptIngests, KeptOwn: maxKeptOwnIngests, For: keptFor, Time: maxJobTime,
 		Report: maxReport, TooLarge: errors.New("the report is too large"),
 	})
@@ -105,18 +104,19 @@ type disk struct {
 	tenant string
 }
 
-// Take implements [uploads.Room].
-func (d disk) Take(n int64) bool { return d.s.uploads.take(d.tenant, n) }
+func (d disk) Take(n int64) bool { return d.s.uploads.Take(d.tenant, n) }
 
-// Give implements [uploads.Room].
-func (d disk) Give(n int64) { d.s.uploads.give(d.tenant, n) }
+func (d disk) Give(n int64) { d.s.uploads.Give(d.tenant, n) }
 
 // mayUpload says why the tenant cannot add documents, before they come.
 func (c *call) mayUpload() error {
 	if err := c.s.app.WritableCollection(c.ctx, c.collection()); err != nil {
 		return err
 	}
-	return refusedJob(c.s.ingests.Room(c.info.Principal.Tenant), "too_many_jobs", "ingestions")
+	if c.s.o.Jobs != nil {
+		return nil
+	}
+	return refusedJob(c.s.ingests.Room(c.jobTenant()), "too_many_jobs", "ingestions")
 }
 
 // receive reads the documents of an upload as they come.
@@ -130,7 +130,7 @@ func (c *call) receive(in io.Reader) error {
 		return err
 	}
 	folder := os.TempDir()
-	if file := c.s.app.Status().StoreFile; file != "" {
+	if file := c.s.app.Status().StoreFile; file != "" && !storeurl.Is(file) {
 		folder = filepath.Dir(file)
 	}
 	if c.upload, err = uploads.New(folder, disk{c.s, c.info.Principal.Tenant}); err != nil {
@@ -155,7 +155,6 @@ type upTo struct {
 	fail func() error
 }
 
-// Read implements io.Reader.
 func (u *upTo) Read(p []byte) (int, error) {
 	n, err := u.Reader.Read(p)
 	if u.left -= int64(n); u.left < 0 {
@@ -209,8 +208,15 @@ type unread struct {
 // addDocuments starts an ingestion, and answers with the job.
 func (c *call) addDocuments() (any, error) {
 	s, in, u, key := c.s, c.collection(), c.upload, c.info.Principal.KeyID
-	j, err := s.ingests.Start(in.Tenant, jobs.Doc{Collection: in.Name, Total: len(u.Files), Generation: c.info.Generation},
-		c.running("ingestion", func(ctx context.Context, j *jobs.Job) (any, error) { return s.ingest(ctx, j, in, u, key) }), u.Remove)
+	if s.o.Jobs != nil {
+		job := jobs.Submission{Task: jobs.Task{Kind: jobs.Ingest, Collection: in.Name}}
+		for _, f := range u.Files {
+			job.Files = append(job.Files, jobs.File{Name: f.Name, Content: u.Open(f)})
+		}
+		return c.submit(job)
+	}
+	j, err := s.ingests.Start(c.jobTenant(), background.Doc{Kind: jobs.Ingest, Collection: in.Name, Total: len(u.Files), Generation: c.info.Generation},
+		c.running("ingestion", func(ctx context.Context, j *background.Job) (any, error) { return s.ingest(ctx, j, in, u, key) }), u.Remove)
 	if err != nil {
 		return nil, refusedJob(err, "too_many_jobs", "ingestions")
 	}
@@ -219,7 +225,7 @@ func (c *call) addDocuments() (any, error) {
 }
 
 // ingest reads the documents of an upload into a collection. The key pays for it.
-func (s *Server) ingest(ctx context.Context, j *jobs.Job, in retrieve.Collection, u *uploads.Upload, key string) (any, error) {
+func (s *Server) ingest(ctx context.Context, j *background.Job, in retrieve.Collection, u *uploads.Upload, key string) (any, error) {
 	sources, now := make([]ingest.Source, len(u.Files)), time.Now().UTC()
 	for i, f := range u.Files {
 		sources[i] = ingest.Source{Path: f.Name, Reader: u.Open(f), Time: now}
@@ -250,31 +256,4 @@ func (s *Server) ingest(ctx context.Context, j *jobs.Job, in retrieve.Collection
 	out.Files, out.Unchanged, out.Added, out.Changed, out.Failed = r.Files, r.Unchanged, r.Added, r.Changed, r.Failed
 	out.Removed, out.Chunks, out.Bytes, out.Seconds = r.Removed, r.Chunks, r.Bytes, r.Seconds
 	return out, err
-}
-
-// jobsDoc is a list of ingestions, the newest first.
-type jobsDoc struct {
-	Jobs []jobs.Doc `json:"jobs"`
-}
-
-func (c *call) listJobs() (any, error) {
-	return jobsDoc{c.s.ingests.List(c.info.Principal.Tenant)}, nil
-}
-
-func (c *call) getJob() (any, error) {
-	j, err := c.findJob(c.s.ingests, "job")
-	if err != nil {
-		return nil, err
-	}
-	return j.Snapshot(true), nil
-}
-
-// cancelJob cancels a job. One that has ended stays as it is, and so do the documents that it has read.
-func (c *call) cancelJob() (any, error) {
-	j, err := c.findJob(c.s.ingests, "job")
-	if err != nil {
-		return nil, err
-	}
-	j.Cancel()
-	return j.Snapshot(false), nil
 }

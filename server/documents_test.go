@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anchor-host/anchor-host/internal/await"
+	"github.com/anchor-host/anchor-host/internal/testkit/await"
 	"github.com/anchor-host/anchor-host/server/internal/jobs"
 	"github.com/anchor-host/anchor-host/server/internal/uploads"
 )
@@ -51,7 +51,7 @@ func TestDocuments(t *testing.T) {
 	l := start(t, words, Options{Authenticator: staticKeys{}, MaxUpload: 1 << 20})
 	found := func(query string) string {
 		t.Helper()
-		return string(l.do("POST", "http://"+l.data+"/v1/collections/docs/search", `{"query": "`+query+`"}`, "Authorization", "Bearer a").body)
+		return string(l.do("POST", "http://"+l.data+"/v1/collections/docs/search", `{"query": "`+query+`", "by": "words"}`, "Authorization", "Bearer a").body)
 	}
 	send := func(name, body, kind string, more ...string) answer {
 		t.Helper()
@@ -94,7 +94,7 @@ func TestDocuments(t *testing.T) {
 // allGiven fails if uploads are still counted, or on the disk.
 func (l *live) allGiven() {
 	l.t.Helper()
-	until(l.t, "uploads are still counted", func() bool { return l.uploads.used.Load() == 0 && l.bodies.used.Load() == 0 })
+	until(l.t, "uploads are still counted", func() bool { return l.uploads.Used() == 0 && l.bodies.Used() == 0 })
 	if left, err := filepath.Glob(filepath.Join(filepath.Dir(l.app.Status().StoreFile), ".anchor-upload-*")); err != nil || len(left) > 0 {
 		l.t.Errorf("files of uploads: %v, %v", left, err)
 	}
@@ -204,7 +204,7 @@ func TestUploadsOfOneTenant(t *testing.T) {
 	for _, doc := range waiting {
 		l.as("a", "DELETE", l.data, "/v1/jobs/"+doc.ID)
 	}
-	until(t, "the disk is not given back", func() bool { return l.uploads.used.Load() <= 2<<16 })
+	until(t, "the disk is not given back", func() bool { return l.uploads.Used() <= 2<<16 })
 	l.end() // the end of the service cancels the job that runs, and those that wait
 	if !await.True(func() bool { return l.ingests.Room("tenant-b") != nil }) {
 		t.Error("jobs can be started after the end of the service")

@@ -59,6 +59,7 @@ var causeStatus = []struct {
 	{frames.ErrOrder, http.StatusConflict, "conflict"},
 	{frames.ErrLifecycle, http.StatusConflict, "conflict"},
 	{store.ErrBusy, http.StatusServiceUnavailable, "busy"},
+	{store.ErrUnknown, http.StatusServiceUnavailable, "outcome_unknown"},
 	{store.ErrFull, http.StatusInsufficientStorage, "store_full"},
 	{store.ErrReadOnly, http.StatusInsufficientStorage, "store_read_only"},
 	{store.ErrVersion, http.StatusInsufficientStorage, "store_newer"},
@@ -73,8 +74,7 @@ var causeStatus = []struct {
 
 // failure returns the status and the document of an error, and sets fields of the answer.
 func (c *call) failure(err error) (int, failure.Document) {
-	var refusal *Refusal
-	if errors.As(err, &refusal) {
+	if refusal, ok := errors.AsType[*Refusal](err); ok {
 		maps.Copy(c.w.Header(), refusal.Header)
 		c.retryAfter(refusal.RetryAfter)
 		return refusal.Status, failure.Document{Error: failure.Detail{Message: refusal.Message, Reason: refusal.Reason, Remedy: refusal.Remedy}}
@@ -95,6 +95,9 @@ func (c *call) failure(err error) (int, failure.Document) {
 	switch {
 	case status == http.StatusServiceUnavailable:
 		c.retryAfter(time.Second)
+		if errors.Is(err, store.ErrUnknown) {
+			doc.Error.Remedy = "read whether it was written, all or nothing: if it was not, send the request again"
+		}
 	case status == http.StatusGatewayTimeout && c.ctx.Err() != nil:
 		doc.Error.Remedy = fmt.Sprintf("ask for more time with x-request-timeout; the most is %v (server.max_timeout)", c.s.o.MaxTimeout)
 	case status == http.StatusInsufficientStorage && !c.info.Admin:

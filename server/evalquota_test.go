@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anchor-host/anchor-host/internal/await"
+	"github.com/anchor-host/anchor-host/internal/testkit/await"
 )
 
 // partAdmission notes what was admitted and used.

@@ -120,7 +120,7 @@ func (c *call) startEval() (any, error) {
 	j, err := c.s.evals.Start(tenant, jobs.Doc{Generation: c.info.Generation}, c.running("evaluation", func(ctx context.Context, j *jobs.Job) (any, error) {
 		o.Progress = func(_ string, done, total int) { j.Progress(done, total, 0) }
 		return c.s.app.Evaluate(ctx, o)
-	}), func() { c.s.bodies.give(tenant, size) })
+	}), func() { c.s.bodies.Give(tenant, size) })
 	if err != nil {
 		return nil, refusedJob(err, "too_many_evals", "evaluations")
 	}

@@ -65,7 +65,7 @@ func FuzzRequests(f *testing.F) {
 			}
 		}
 		n := s.evals.Len() + s.ingests.Len()
-		if used := s.bodies.used.Load(); used != 0 && n == 0 {
+		if used := s.bodies.Used(); used != 0 && n == 0 {
 			t.Fatalf("%d bytes are still counted", used)
 		}
 	})

@@ -19,7 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/anchor-host/anchor-host/anchor"
-	"github.com/anchor-host/anchor-host/internal/await"
+	"github.com/anchor-host/anchor-host/internal/testkit/await"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anchor-host/anchor-host/internal/await"
+	"github.com/anchor-host/anchor-host/internal/testkit/await"
 )
 
 // target is one endpoint with a path for it.
@@ -92,7 +92,7 @@ func TestHostileRequests(t *testing.T) {
 			}
 		}
 	}
-	if used := l.bodies.used.Load(); used != 0 {
+	if used := l.bodies.Used(); used != 0 {
 		t.Errorf("%d bytes of bodies are still counted", used)
 	}
 	if got := l.api("GET", "/livez", ""); got.status != 200 {
@@ -154,7 +154,7 @@ func TestSlowAndLargeClients(t *testing.T) {
 		})
 	}
 	clients.Wait()
-	if used := l.bodies.used.Load(); used != 0 {
+	if used := l.bodies.Used(); used != 0 {
 		t.Errorf("%d bytes of bodies are still counted", used)
 	}
 }
@@ -226,16 +226,16 @@ func TestBodiesInMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _ = io.WriteString(conn, half)
-	if !await.True(func() bool { return l.bodies.used.Load() >= 98_000 }) {
-		t.Fatalf("%d bytes of the body are counted, want 98,000", l.bodies.used.Load())
+	if !await.True(func() bool { return l.bodies.Used() >= 98_000 }) {
+		t.Fatalf("%d bytes of the body are counted, want 98,000", l.bodies.Used())
 	}
 	doc := `{"query": "q", "counting": {"tokenizer": "words"}}` + strings.Repeat(" ", 80_000)
 	if got := l.api("POST", "/v1/builds", doc); got.status != 503 || got.reason() != "busy" || got.header.Get("Retry-After") == "" {
 		t.Errorf("beside a large body: %d %s", got.status, got.body)
 	}
 	_ = conn.Close()
-	if !await.True(func() bool { return l.bodies.used.Load() == 0 }) {
-		t.Fatalf("%d bytes of the body still count when its client is gone", l.bodies.used.Load())
+	if !await.True(func() bool { return l.bodies.Used() == 0 }) {
+		t.Fatalf("%d bytes of the body still count when its client is gone", l.bodies.Used())
 	}
 	if got := l.api("POST", "/v1/builds", doc); got.status != 200 {
 		t.Errorf("afterwards: %d %s", got.status, got.body)
@@ -257,20 +257,20 @@ func TestValuesInMemory(t *testing.T) {
 		if got := l.api("POST", path, doc); got.status == 503 {
 			t.Errorf("%s alone: %d %.200s", path, got.status, got.body)
 		}
-		if !await.True(func() bool { return l.bodies.used.Load() == 0 }) || !l.bodies.take("", others) {
-			t.Fatalf("%s: %d bytes count after the request", path, l.bodies.used.Load())
+		if !await.True(func() bool { return l.bodies.Used() == 0 }) || !l.bodies.Take("", others) {
+			t.Fatalf("%s: %d bytes count after the request", path, l.bodies.Used())
 		}
 		if got := l.api("POST", path, doc); got.status != 503 || got.reason() != "busy" || got.header.Get("Retry-After") == "" {
 			t.Errorf("%s beside other requests of the tenant: %d %.200s", path, got.status, got.body)
 		}
-		await.True(func() bool { return l.bodies.used.Load() == others })
+		await.True(func() bool { return l.bodies.Used() == others })
 		text := strings.Replace(doc, numbers, strings.Repeat(" ", len(numbers)), 1)
 		if got := l.api("POST", path, text); got.status == 503 {
 			t.Errorf("%s with as many bytes and few values: %d %.200s", path, got.status, got.body)
 		}
-		l.bodies.give("", others)
-		if !await.True(func() bool { return l.bodies.used.Load() == 0 }) {
-			t.Errorf("%s: %d bytes count after all requests", path, l.bodies.used.Load())
+		l.bodies.Give("", others)
+		if !await.True(func() bool { return l.bodies.Used() == 0 }) {
+			t.Errorf("%s: %d bytes count after all requests", path, l.bodies.Used())
 		}
 	}
 }

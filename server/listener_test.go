@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anchor-host/anchor-host/internal/await"
+	"github.com/anchor-host/anchor-host/internal/testkit/await"
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 )
@@ -157,7 +157,7 @@ func TestRequestsOfOneTenant(t *testing.T) {
 	}
 	close(blocked)
 	waiting.Wait()
-	if used := l.requests.used.Load(); used != 0 {
+	if used := l.requests.Used(); used != 0 {
 		t.Errorf("%d requests are still counted", used)
 	}
 }

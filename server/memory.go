@@ -115,11 +115,7 @@ func (c *call) getFact() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := m.Get(c.ctx, c.r.PathValue("id"))
-	if err != nil {
-		return nil, err
-	}
-	return e, nil
+	return m.Get(c.ctx, c.r.PathValue("id"))
 }
 
 func (c *call) deleteFact() (any, error) {

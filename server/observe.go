@@ -27,8 +27,9 @@ type RequestInfo struct {
 	// Principal is who sent the request. It is empty until the request is authenticated.
 	Principal Principal
 	// Generation is the number of the version of the configuration that the request uses, and 0 as
-	// long as it uses none.
+	// long as it uses none. Candidate says that this version was a candidate.
 	Generation int64
+	Candidate  bool
 }
 
 // BuildInfo describes a build.

@@ -20,8 +20,10 @@ import (
 
 	"github.com/anchor-host/anchor-host/anchor"
 	"github.com/anchor-host/anchor-host/anchor/builds"
+	"github.com/anchor-host/anchor-host/cluster"
 	"github.com/anchor-host/anchor-host/internal/builtdoc"
 	"github.com/anchor-host/anchor-host/internal/failure"
+	"github.com/anchor-host/anchor-host/internal/failures"
 	"github.com/anchor-host/anchor-host/internal/request"
 	"github.com/anchor-host/anchor-host/internal/strict"
 	"github.com/anchor-host/anchor-host/pipeline"
@@ -31,7 +33,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/message"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 	"github.com/anchor-host/anchor-host/server/internal/degraded"
-	"github.com/anchor-host/anchor-host/server/internal/jobs"
+	"github.com/anchor-host/anchor-host/server/jobs"
 )
 
 var update = flag.Bool("update", false, "write openapi.json")
@@ -58,8 +60,9 @@ var actions = map[string]described{
 	"getExplanation":     {"What happened to each item of a build, and why. With accept: image/svg+xml the answer is a drawing", nil, typeOf[builtdoc.Explanation](), 0},
 	"getDiff":            {"How two builds differ, item by item. With accept: image/svg+xml the answer is a drawing", nil, typeOf[builtdoc.Diff](), 0},
 	"replayBuild":        {"Build the request of a record again, with the configuration of now, and compare what each part did. It counts as a build", nil, typeOf[replayDoc](), 0},
-	"assemble":           {"Prepare the messages of an agent for a model call: a list of messages, the body of a request to a model's API, or an object with messages, state, budget and phase", nil, nil, 0},
+	"assemble":           {"Prepare the messages of an agent for a model call: a list of messages, the body of a request to a model's API, which comes back as body with other messages, or an object with messages, state, budget and phase", nil, nil, 0},
 	"listCosts":          {"What models cost, by day, tenant, key and model, the newest day first. tenant and all need the scope admin", nil, typeOf[costsDoc](), 0},
+	"rollout":            {"What the hosts of the service follow: the versions, the share of the candidate, the hosts, and the numbers of both versions", nil, typeOf[cluster.Status](), 0},
 	"listFacts":          {"List facts", nil, typeOf[factsDoc](), 0},
 	"addFact":            {"Add a fact; 200 and added: false if it is there already", typeOf[factInput](), typeOf[factDoc](), 201},
 	"forgetFacts":        {"Delete the facts that are selected, or all", nil, typeOf[deletedDoc](), 0},
@@ -84,15 +87,21 @@ var actions = map[string]described{
 	"listDocuments":      {"List the documents of a collection by id. Each record of a list is one; the list itself has no chunks", nil, typeOf[documentsDoc](), 0},
 	"addDocuments":       {"Add documents to a collection, or replace those of the same name: a form with a part file for each, or one document as the body with its name as parameter. The answer is a job, which reads them in the background", nil, typeOf[jobs.Doc](), 202},
 	"deleteDocument":     {"Delete a document of a collection, with its records", nil, typeOf[deletedDoc](), 0},
-	"listJobs":           {"List jobs that read documents, without their reports", nil, typeOf[jobsDoc](), 0},
-	"getJob":             {"One such job, with its report when it is done: an object with the numbers files, unchanged, added, changed, failed, removed, chunks, bytes and seconds, and errors, a list of objects with name and message", nil, typeOf[jobs.Doc](), 0},
-	"cancelJob":          {"Cancel a job. One that has ended stays as it is, and so do the documents that it has read", nil, typeOf[jobs.Doc](), 0},
+	"submitJob":          {"Submit a job that reads a folder below that of the tenant into a collection, makes the vectors of a collection again, evaluates retrieval, or builds a list of requests; 200 if the same job waits or runs. Files are texts: questions, or corpus, queries and qrels", typeOf[jobInput](), typeOf[jobs.Doc](), 202},
+	"listJobs":           {"List jobs, the newest first, without their reports", nil, typeOf[jobsDoc](), 0},
+	"getJob":             {"One job, with its report when it is done. That of documents is an object with the numbers files, unchanged, added, changed, failed, removed, chunks, bytes and seconds", nil, typeOf[jobs.Doc](), 0},
+	"cancelJob":          {"Cancel a job. One that has ended stays as it is, and so does what it has done", nil, typeOf[jobs.Doc](), 0},
+	"getJobLog":          {"The log of a job: the documents that could not be read, and why attempts failed", nil, typeOf[jobLogDoc](), 0},
+	"listJobResults":     {"The results of a list of builds: objects with index, build, and result or error. A key that has not submitted the job needs the scope content", nil, typeOf[jobResultsDoc](), 0},
 	"startEval":          {"Start an evaluation of retrieval. The parts corpus, queries and qrels are files in the form of BEIR; options is JSON", nil, typeOf[jobs.Doc](), 202},
 	"listEvals":          {"List evaluations, without their reports", nil, typeOf[evalsDoc](), 0},
 	"getEval":            {"One evaluation, with its report when it is done", nil, typeOf[jobs.Doc](), 0},
 	"cancelEval":         {"Cancel an evaluation. One that has ended stays as it is", nil, typeOf[jobs.Doc](), 0},
 	"config":             {"The effective configuration with the origin of each value; secrets are hidden", nil, typeOf[configDoc](), 0},
 	"plugins":            {"The plugins, and what they have done", nil, typeOf[pluginsDoc](), 0},
+	"listFailures":       {"List the last failed calls of all plugins on this host, the newest first: those of the tenant, with the scope admin those of all. Texts need the scope content; log, stack and the case that repeats a call need both", nil, typeOf[failures.List](), 0},
+	"getFailures":        {"List the last failed calls of a plugin, as listFailures", nil, typeOf[failures.List](), 0},
+	"shadows":            {"How the second versions of steps compare with the first ones, on this host since the configuration was loaded", nil, typeOf[shadowsDoc](), 0},
 	"reload":             {"Load the configuration and its plugins again. An error says why everything is as before", nil, typeOf[reloaded](), 0},
 	"pprof":              {"Profiles of the process, as net/http/pprof has them", nil, nil, 0},
 }
@@ -106,17 +115,17 @@ var paramTexts = map[string]string{
 	"conversation": "Add the newest turns of this stored conversation to the window. For a list: only builds of this conversation.", "remember": "true: add the query to the conversation as a turn of the user, after the window is built. Needs the scope memory:write.",
 	"omit": "Members of the answer that are left out: window, formatted_output, overflow_items, diagnostics. The texts are in window and in formatted_output.",
 	"only": "Run only the steps with these names.", "skip": "Leave out the steps with these names.",
-	"limit": "The most that is listed, up to 10000. Default: 1000. For builds up to 1000, default 50.", "after": "List what comes after this one, which next of the page before says.",
-	"from": "For frames: the number of the first. For costs: the first day in UTC, such as 2026-11-01; by default 30 days before the last. For assemble: the form of the input: anthropic, openai, openai-responses, gemini. Default: found out.",
+	"limit": "The most that is listed, up to 10000. Default: 1000. For builds up to 1000, default 50.", "before": "List what is older than the job with this id, which next of the page before says.", "after": "List what comes after this one, which next of the page before says.",
+	"from": "For frames and results of jobs: the number of the first. For costs: the first day in UTC, such as 2026-11-01; by default 30 days before the last. For assemble: the form of the input: anthropic, openai, openai-responses, gemini. Default: found out.",
 	"to":   "The form of the answer. Default: that of the input. For costs: the last day in UTC; by default today.", "lossy": "true: leave out what the form of the answer has no place for; lost lists it.",
-	"run": "Name of an agent run.", "max_tokens": "The maximum number of tokens of all messages.", "max_messages": "The maximum number of messages.",
+	"run": "Name of an agent run. For assemble: a list has the messages since the last call, a body all of them, as the caller has them or as the last answer had them.", "max_tokens": "The maximum number of tokens of all messages.", "max_messages": "The maximum number of messages.",
 	"phase": "llm or synthesize.", "contains": "Only turns with this text, in upper or lower case.", "verbose": "Details, for the scope admin, on the admin listener. It needs no value.",
 	"pipeline": "Only builds of this pipeline.", "generation": "Only builds of the configuration and plugins with this digest.", "request": "Only builds of the request with this digest.",
 	"outcome": "Only builds that ended so: ok, degraded or failed.", "since": "Only builds that ended then or later: an age such as 24h or 7d, or a time such as 2026-05-01T12:00:00Z.",
 	"q":     "Only builds whose question has all these words, in any order, as far as the record has it: the first 200 characters, with content: true. Needs the scope content.",
 	"item":  "Only builds that considered the item with this id. A record knows 128 items of a build.",
 	"until": "Only builds that ended before: an age or a time.", "cursor": "Go on where the list ended that has this value in next.",
-	"name": "The name of the document, such as guides/guide.md, if it is the body. Its ending tells the format.",
+	"name": "The name of the document, such as guides/guide.md, if it is the body, whose format its ending tells. Of failures: the name of the plugin.",
 	"a":    "The id of the record of the earlier build.", "b": "The id of the record of the later build.",
 	"id": "The name or id.", "turn": "The number of the turn.", "handle": "The handle that stands in the cut text.", "collection": "The name of the collection.",
 }
@@ -132,6 +141,9 @@ func paramSchema(action, name string) map[string]any {
 	case "limit":
 		if action == "listBuilds" {
 			return whole(1, builds.MaxPage)
+		}
+		if action == "listJobs" || action == "listJobResults" {
+			return whole(1, jobs.MaxList)
 		}
 		return whole(1, maxPage)
 	case "cursor":
@@ -165,6 +177,9 @@ func paramSchema(action, name string) map[string]any {
 		}
 		if action == "listCosts" {
 			return map[string]any{"type": "string", "format": "date"}
+		}
+		if action == "listJobResults" {
+			return whole(0, 1<<31-1)
 		}
 		return whole(0, 1<<62)
 	case "after":
@@ -387,6 +402,9 @@ func operation(sch *schemer, e *endpoint, failed map[string]any) map[string]any 
 	}
 	if e.Scope != ScopeNone {
 		op["description"] = "Needs the scope " + e.Scope + "."
+		if e.other != "" {
+			op["description"] = "Needs the scope " + e.Scope + " or, for jobs that build, " + e.other + "."
+		}
 	}
 	var params []any
 	add := func(name, in string, required bool) {
@@ -456,7 +474,7 @@ func operation(sch *schemer, e *endpoint, failed map[string]any) map[string]any 
 		headers[degraded.Header] = map[string]any{"description": "What the answer lacks, as step=NAME;reason=REASON, or kind=KIND;reason=REASON if it is no step, a value for each", "schema": map[string]any{"type": "string"}}
 	}
 	responses := map[string]any{strconv.Itoa(max(200, d.status)): ok, "default": failed}
-	if e.Action == "addFact" {
+	if e.Action == "addFact" || e.Action == "submitJob" || e.Action == "addDocuments" {
 		responses["200"] = ok
 	}
 	if e.Action == "readyz" {

@@ -122,11 +122,7 @@ func (c *call) recorded(param string) (*builtdoc.Doc, error) {
 }
 
 func (c *call) getBuild() (any, error) {
-	r, err := c.shown(c.r.PathValue("id"))
-	if err != nil {
-		return nil, err
-	}
-	return r, nil
+	return c.shown(c.r.PathValue("id"))
 }
 
 func (c *call) deleteBuild() (any, error) {

@@ -44,7 +44,7 @@ func (w *reloadWarnings) set(now map[string]string) {
 // ended. An error says why everything is as before. why is logged.
 func (s *Server) Reload(ctx context.Context, why string) error {
 	if !s.o.Unwatched {
-		s.files.set(s.fingerprint()) // before the files are read, so that no change is missed
+		s.files.Note()
 	}
 	if err := s.app.ReloadWith(ctx, s.prepare()); err != nil {
 		s.log.Error("configuration is not reloaded, and stays as it is", "why", why, "generation", s.app.Status().Number, "error", err)

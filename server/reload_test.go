@@ -13,7 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anchor-host/anchor-host/internal/await"
+	"github.com/anchor-host/anchor-host/internal/testkit/await"
+	"github.com/anchor-host/anchor-host/server/internal/watched"
 )
 
 // file is the configuration file of a server.
@@ -176,7 +177,7 @@ func TestWatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(settle + 300*time.Millisecond) // nothing must happen in this time
+	time.Sleep(watched.Settle + 300*time.Millisecond) // nothing must happen in this time
 	if st := l.app.Status(); st.Number != 3 {
 		t.Errorf("the same content was loaded again: generation %d", st.Number)
 	}

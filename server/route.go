@@ -43,6 +43,8 @@ const (
 // endpoint is a route of the server.
 type endpoint struct {
 	Route
+	// other is a scope that does as well as that of the route. Empty: none does.
+	other string
 	// params are the parameters that the query of the URL may have, besides timeout.
 	params []string
 	body   bodyKind

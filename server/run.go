@@ -43,7 +43,7 @@ const (
 func (s *Server) Run(ctx context.Context) error {
 	defer s.Close()
 	if !s.o.Unwatched {
-		s.files.set(s.fingerprint())
+		s.files.Note()
 	}
 	on, err := s.open()
 	if err != nil {
@@ -58,7 +58,13 @@ func (s *Server) Run(ctx context.Context) error {
 	watching, stopWatching := context.WithCancel(ctx)
 	var watcher sync.WaitGroup
 	if !s.o.Unwatched {
-		watcher.Go(func() { s.watch(watching) })
+		watcher.Go(func() {
+			s.files.Watch(watching, func() {
+				bounded, cancel := context.WithTimeout(watching, s.o.MaxTimeout)
+				defer cancel()
+				_ = s.Reload(bounded, "a file changed") // it logs its error
+			})
+		})
 	}
 	defer func() {
 		stopWatching()
@@ -231,7 +237,7 @@ var errOpen = errors.New("other computers could use the service without a key (l
 func (o *Options) checkAddress(key, address string) error {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
-		return fmt.Errorf("server.%s: %w (want a host and a port such as 127.0.0.1:8790)", key, err)
+		return fmt.Errorf("%w: server.%s: %w (want a host and a port such as 127.0.0.1:8790)", config.ErrInvalid, key, err)
 	}
 	if o.Authenticator != nil || strings.EqualFold(host, "localhost") {
 		return nil
@@ -239,5 +245,5 @@ func (o *Options) checkAddress(key, address string) error {
 	if ip, err := netip.ParseAddr(host); err == nil && ip.IsLoopback() {
 		return nil
 	}
-	return fmt.Errorf("server.%s %s: %w", key, address, errOpen)
+	return fmt.Errorf("%w: server.%s %s: %w", config.ErrInvalid, key, address, errOpen)
 }

@@ -99,7 +99,6 @@ func (c *call) getWindow() (any, error) {
 // rawJSON keeps a value as it was sent.
 type rawJSON struct{ data json.RawMessage }
 
-// UnmarshalNode implements strict.Unmarshaler.
 func (r *rawJSON) UnmarshalNode(d *strict.Decoder, n *strict.Node, path string) {
 	data, err := n.JSON()
 	if err != nil {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,10 +13,15 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/anchor"
+	"github.com/anchor-host/anchor-host/cluster"
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/failures"
 	"github.com/anchor-host/anchor-host/server/internal/certs"
 	"github.com/anchor-host/anchor-host/server/internal/degraded"
-	"github.com/anchor-host/anchor-host/server/internal/jobs"
+	background "github.com/anchor-host/anchor-host/server/internal/jobs"
+	"github.com/anchor-host/anchor-host/server/internal/shares"
+	"github.com/anchor-host/anchor-host/server/internal/watched"
+	"github.com/anchor-host/anchor-host/server/jobs"
 )
 
 // TLS is a certificate for a listener: files in PEM, which are read again when they change. Without Cert there
@@ -63,8 +69,22 @@ type Options struct {
 	Authenticator Authenticator
 	// Admission decides whether a request may run. nil: every one may.
 	Admission Admission
+	// Jobs keeps jobs in a database, which the caller opens and closes. nil: uploads are read in the background
+	// of this process, and there are no other jobs.
+	Jobs jobs.Queue
+	// KeptJobs are shown if Jobs is nil: those in a database, on which others work. It may be nil.
+	KeptJobs jobs.Queue
+	// LimitsProblem says why limits do not count for all hosts at the moment, nil if they do. It may be nil.
+	LimitsProblem func() error
 	// Observers hear of requests and builds.
 	Observers []Observer
+	// Candidate says whether a request uses the candidate of the App. It calls conversation, which names what the
+	// request belongs to, only if some requests do. nil: none does.
+	Candidate func(tenant string, conversation func() string) bool
+	// Rollout returns what GET /v1/rollout answers. nil: the service follows no rollout.
+	Rollout func(ctx context.Context) (*cluster.Status, error)
+	// Failures are the last failed calls of plugins. nil: none are kept.
+	Failures *failures.Log
 	// TenantClass names the class of a tenant, as metrics know it. nil: the log names none.
 	TenantClass func(tenant string) string
 	// Logged says that an Observer logs requests, so that Logger gets no line for each.
@@ -89,12 +109,8 @@ func (o *Options) complete() {
 	or(&o.IdleTimeout, d.IdleTimeout)
 	or(&o.DrainTimeout, d.DrainTimeout)
 	or(&o.DrainDelay, config.Duration(d.DrainDelay))
-	if o.Listen == "" {
-		o.Listen = d.Listen
-	}
-	if o.AdminListen == "" {
-		o.AdminListen = d.AdminListen
-	}
+	o.Listen = cmp.Or(o.Listen, d.Listen)
+	o.AdminListen = cmp.Or(o.AdminListen, d.AdminListen)
 	if o.MaxBody <= 0 {
 		o.MaxBody = int64(d.MaxBody)
 	}
@@ -116,12 +132,8 @@ func (o *Options) complete() {
 	if o.MinRate <= 0 {
 		o.MinRate = int64(d.MinRate)
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	if o.Version == "" {
-		o.Version = "0"
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	o.Version = cmp.Or(o.Version, "0")
 }
 
 // Server answers requests with an [anchor.App]. It is safe for concurrent use.
@@ -131,15 +143,16 @@ type Server struct {
 	log *slog.Logger
 
 	data, admin *table
-	bodies      *shares
-	answers     *shares
-	requests    *shares
+	bodies      *shares.Shares
+	answers     *shares.Shares
+	requests    *shares.Shares
 	joining     sync.Mutex // of pieces of a body
 	paceTime    time.Duration
-	evals       *jobs.Set
-	ingests     *jobs.Set
-	uploads     *shares // bytes on the disk
-	document    []byte  // of /openapi.json
+	evals       *background.Set
+	ingests     *background.Set
+	jobs        jobs.Queue
+	uploads     *shares.Shares // bytes on the disk
+	document    []byte         // of /openapi.json
 
 	// draining is set when the service begins to end, and cut when running requests are cancelled.
 	draining, cut atomic.Bool
@@ -150,7 +163,7 @@ type Server struct {
 
 	warnings reloadWarnings
 	degraded degraded.Log
-	files    seenFiles
+	files    watched.Files
 }
 
 // New returns a server for an App, which the caller closes after the server has ended. The Errors
@@ -165,9 +178,13 @@ func New(app *anchor.App, o Options) (*Server, error) {
 	}
 	s := &Server{
 		app: app, o: o, log: o.Logger, hurry: make(chan struct{}), paceTime: paceTime,
-		bodies: newShares(o.MaxBodies), answers: newShares(o.MaxBodies), requests: newShares(int64(o.MaxConnections)),
+		bodies: shares.New(o.MaxBodies), answers: shares.New(o.MaxBodies), requests: shares.New(int64(o.MaxConnections)),
 	}
-	s.evals, s.ingests, s.uploads, s.document = newEvals(), newIngests(), newShares(uploadsTimes*o.MaxUpload), OpenAPI(o.Version)
+	s.evals, s.ingests, s.uploads, s.document = newEvals(), newIngests(), shares.New(uploadsTimes*o.MaxUpload), OpenAPI(o.Version)
+	if s.jobs = o.Jobs; s.jobs == nil {
+		s.jobs = background.Queue{Set: s.ingests, Kept: o.KeptJobs}
+	}
+	s.files.Status, s.files.Log = app.Status, o.Logger
 	s.data, s.admin = newTable(), newTable()
 	for _, e := range s.dataEndpoints() {
 		if err := s.data.add(e); err != nil {

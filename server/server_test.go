@@ -42,6 +42,8 @@ func TestEveryEndpoint(t *testing.T) {
 		{"GET", "/v1/conversations/talk/turns", "/v1/conversations/{id}/turns", "", 200, "turns"},
 		{"DELETE", "/v1/conversations/talk", "/v1/conversations/{id}", "", 200, ""},
 		{"POST", "/v1/builds", "/v1/builds", `{"query": "q", "max_token": 1}`, 422, ""},
+		{"GET", "/v1/plugins/failures", "/v1/plugins/failures", "", 200, ""},
+		{"GET", "/v1/plugins/absent/failures", "/v1/plugins/{name}/failures", "", 200, ""},
 		{"GET", "/v1/builds?limit=1", "/v1/builds", "", 200, "builds"},
 		{"GET", "/v1/builds/none", "/v1/builds/{id}", "", 404, ""},
 		{"GET", "/v1/builds/{build}", "/v1/builds/{id}", "", 200, ""},
@@ -99,6 +101,9 @@ func TestEveryEndpoint(t *testing.T) {
 		{"POST", "/v1/collections/new/documents?name=guides/a.md", "/v1/collections/{collection}/documents", "The night train", 202, "id"},
 		{"POST", "/v1/collections/new/documents?name=..", "/v1/collections/{collection}/documents", "The night train", 422, ""},
 		{"GET", "/v1/jobs/{id}", "/v1/jobs/{id}", "", 200, ""},
+		{"GET", "/v1/jobs/{id}/logs", "/v1/jobs/{id}/logs", "", 200, ""},
+		{"GET", "/v1/jobs/{id}/results?from=1", "/v1/jobs/{id}/results", "", 200, ""},
+		{"POST", "/v1/jobs", "/v1/jobs", `{"kind": "embed", "collection": "docs"}`, 422, ""},
 		{"DELETE", "/v1/jobs/{id}", "/v1/jobs/{id}", "", 200, ""},
 		{"GET", "/v1/jobs", "/v1/jobs", "", 200, ""},
 		{"GET", "/v1/jobs/none", "/v1/jobs/{id}", "", 404, ""},
@@ -107,6 +112,7 @@ func TestEveryEndpoint(t *testing.T) {
 		{"DELETE", "/v1/collections/docs/documents/-%2Fd1.md", "/v1/collections/{collection}/documents/{id}", "", 200, ""},
 		{"DELETE", "/v1/collections/docs/documents/-%2Fd1.md", "/v1/collections/{collection}/documents/{id}", "", 404, ""},
 		{"GET", "/v1/costs?all=true", "/v1/costs", "", 200, ""},
+		{"GET", "/v1/rollout", "/v1/rollout", "", 404, "no_rollout"},
 		{"GET", "/v1/costs?from=2026-13-01", "/v1/costs", "", 400, ""},
 		{"GET", "/v1/evals", "/v1/evals", "", 200, ""},
 		{"GET", "/v1/evals/none", "/v1/evals/{id}", "", 404, ""},
@@ -115,6 +121,7 @@ func TestEveryEndpoint(t *testing.T) {
 		{"GET", "admin/readyz?verbose", "/readyz", "", 200, ""},
 		{"GET", "admin/admin/v1/config", "/admin/v1/config", "", 200, ""},
 		{"GET", "admin/admin/v1/plugins", "/admin/v1/plugins", "", 200, ""},
+		{"GET", "admin/admin/v1/shadows", "/admin/v1/shadows", "", 200, ""},
 		{"POST", "admin/admin/v1/reload", "/admin/v1/reload", "", 200, ""},
 		{"GET", "/debug/pprof/", "/livez", "", 404, ""},
 		{"GET", "/admin/v1/config", "/livez", "", 404, ""},
@@ -290,7 +297,7 @@ func TestCompression(t *testing.T) {
 			t.Errorf("%s: status %d, want %d: %.200s", tt.name, got.status, tt.status, got.body)
 		}
 	}
-	if used := l.bodies.used.Load(); used != 0 {
+	if used := l.bodies.Used(); used != 0 {
 		t.Errorf("%d bytes of bodies are still counted", used)
 	}
 	plain := l.api("POST", "/v1/builds", doc)

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anchor-host/anchor-host/internal/await"
+	"github.com/anchor-host/anchor-host/internal/testkit/await"
 )
 
 // onePlace lets one request run at a time.
@@ -82,7 +82,7 @@ func TestSlowReadersHoldNoPlace(t *testing.T) {
 					t.Fatalf("%d %s", a.status, a.body)
 				}
 			}
-			if l.answers.used.Load() == 0 {
+			if l.answers.Used() == 0 {
 				t.Fatal("no answer waits: the clients are not slow enough")
 			}
 		})
@@ -112,11 +112,7 @@ func TestWaitingAnswersAreBounded(t *testing.T) {
 		t.Errorf("%d %.300s", a.status, a.body)
 	}
 	_ = slow.Close()
-	empty := func() bool {
-		l.answers.mu.Lock()
-		defer l.answers.mu.Unlock()
-		return l.answers.used.Load() == 0 && len(l.answers.tenants) == 0
-	}
+	empty := func() bool { return l.answers.Used() == 0 }
 	if !await.True(empty) {
 		t.Error("the answer of a client that is gone still counts")
 	}

@@ -86,11 +86,11 @@ func (c *call) streamBuild(omit []string) (any, error) {
 			return
 		}
 		tenant, size := c.info.Principal.Tenant, int64(last.Len())
-		if !c.s.answers.takeOne(tenant, size) {
+		if !c.s.answers.TakeOne(tenant, size) {
 			err = errUnread
 			return
 		}
-		c.after = append(c.after, func() { c.s.answers.give(tenant, size) })
+		c.after = append(c.after, func() { c.s.answers.Give(tenant, size) })
 	}()
 	if c.w.status == 0 && err != nil {
 		return nil, err

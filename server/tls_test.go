@@ -13,10 +13,11 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
-	"github.com/anchor-host/anchor-host/internal/await"
+	"github.com/anchor-host/anchor-host/internal/testkit/await"
 	"github.com/anchor-host/anchor-host/server/internal/certs"
 )
 
@@ -127,6 +128,10 @@ func TestTLS(t *testing.T) {
 	time.Sleep(certs.Every + 100*time.Millisecond) // the next connection makes the service read the file
 	if n := serial(); n != 8 {
 		t.Errorf("with a broken file: certificate %d", n)
+	}
+	var doc health
+	if l.control("GET", "/readyz?verbose", "").into(t, &doc); doc.TLS == nil || !strings.Contains(doc.TLS.Message, "cert.pem") {
+		t.Errorf("health does not say that the file is broken: %+v", doc.TLS)
 	}
 	s := newServer(t, words, Options{TLS: TLS{Cert: file("cert.pem"), Key: file("key.pem")}, Listen: "127.0.0.1:0", AdminListen: "none"})
 	if err := s.Run(t.Context()); err == nil {

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anchor-host/anchor-host/internal/await"
+	"github.com/anchor-host/anchor-host/internal/testkit/await"
 	"github.com/anchor-host/anchor-host/server/internal/coding"
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -49,37 +49,16 @@ func TestBodiesOfOneTenant(t *testing.T) {
 	for range 6 {
 		upload(t, l.data, "a", fmt.Sprintf("Content-Length: %d\r\n", size), half)
 	}
-	until(t, "the bodies do not come", func() bool { return l.bodies.used.Load() > size })
+	until(t, "the bodies do not come", func() bool { return l.bodies.Used() > size })
 	body := `{"query": "q"}` + strings.Repeat(" ", 200_000)
 	for range 20 {
 		if got := l.api("POST", "/v1/builds", body, "Authorization", "Bearer b"); got.status != 200 {
 			t.Fatalf("another tenant: %d %s", got.status, got.body)
 		}
 		// The body of the other tenant may still count when its answer is there.
-		if used := l.bodies.used.Load(); used > 2*size+2*int64(len(body)) {
+		if used := l.bodies.Used(); used > 2*size+2*int64(len(body)) {
 			t.Errorf("a tenant has %d of %d bytes, want half at most", used, 4*size)
 		}
-	}
-}
-
-// However many tenants take what they can, something is left for the next.
-func TestSharesLeaveSomething(t *testing.T) {
-	s := newShares(1 << 20)
-	for tenant := range 8 {
-		name, had := fmt.Sprint(tenant), int64(0)
-		for s.take(name, 1<<10) {
-			had += 1 << 10
-		}
-		if had == 0 || tenant == 0 && had != 1<<19 {
-			t.Errorf("tenant %d has %d bytes", tenant, had)
-		}
-	}
-	if !s.takeOne("large", 1<<30) || s.takeOne("large", 1) {
-		t.Error("a tenant may always have one, and no more than is left")
-	}
-	s.give("large", 1<<30)
-	if len(s.tenants) != 8 {
-		t.Errorf("%d tenants", len(s.tenants))
 	}
 }
 
@@ -112,15 +91,15 @@ func TestPromisesHoldNothing(t *testing.T) {
 		conn := upload(t, l.data, "a", tt.header, tt.body)
 		until(t, tt.name+": the request does not come", func() bool { return l.Running() == 1 })
 		if want := int64(len(tt.body)); want > 100 {
-			until(t, tt.name+": the body does not come", func() bool { return l.bodies.used.Load() >= want })
+			until(t, tt.name+": the body does not come", func() bool { return l.bodies.Used() >= want })
 		}
 		time.Sleep(20 * time.Millisecond) // what is held too early would show
-		if used := l.bodies.used.Load(); used > tt.most {
+		if used := l.bodies.Used(); used > tt.most {
 			t.Errorf("%s: %d bytes are held, at most %d may be", tt.name, used, tt.most)
 		}
 		_ = conn.Close()
 		until(t, tt.name+": the request does not end", func() bool { return l.Running() == 0 })
-		if used := l.bodies.used.Load(); used != 0 {
+		if used := l.bodies.Used(); used != 0 {
 			t.Errorf("%s: %d bytes are still counted", tt.name, used)
 		}
 	}
@@ -182,7 +161,7 @@ func TestBodiesArrive(t *testing.T) {
 	if got := l.do("POST", "http://"+l.data+"/body", string(pattern)+"x"); got.status != 413 {
 		t.Errorf("a byte too many: %d", got.status)
 	}
-	if used := l.bodies.used.Load(); used != 0 {
+	if used := l.bodies.Used(); used != 0 {
 		t.Errorf("%d bytes are still counted", used)
 	}
 }
@@ -337,7 +316,7 @@ func TestHostileForms(t *testing.T) {
 			t.Errorf("%s: %d MB of memory and %v for %d MB", name, allocated>>20, took, len(body)>>20)
 		}
 	}
-	if used := l.bodies.used.Load(); used != 0 {
+	if used := l.bodies.Used(); used != 0 {
 		t.Errorf("%d bytes are still counted", used)
 	}
 }
@@ -363,8 +342,8 @@ func TestPartsOfForms(t *testing.T) {
 			t.Errorf("%s: %d bytes", name, len(got[name]))
 		}
 	}
-	if c.body != nil || s.bodies.used.Load() != 0 {
-		t.Errorf("%d bytes of a body, %d counted", len(c.body), s.bodies.used.Load())
+	if c.body != nil || s.bodies.Used() != 0 {
+		t.Errorf("%d bytes of a body, %d counted", len(c.body), s.bodies.Used())
 	}
 }
 

@@ -20,7 +20,8 @@ var (
 	ErrInvalid = decode.ErrInvalid
 	// ErrClosed means that the store was closed before the call.
 	ErrClosed = errors.New("store is closed")
-	// ErrBusy means that another process kept the store locked for too long. Nothing was written.
+	// ErrBusy means that another process kept the store locked for too long, or that the server of the store
+	// does not answer. Nothing was written.
 	ErrBusy = errors.New("store is busy")
 	// ErrFull means that the medium, or a key, has no room. Nothing was written.
 	ErrFull = errors.New("store is full")

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"time"
 )
@@ -100,9 +101,7 @@ func exported(ctx context.Context, s Store, tenant string) ([]Key, map[Key]int64
 	if err != nil {
 		return nil, nil, err
 	}
-	for key := range lasts {
-		keys = append(keys, key)
-	}
+	keys = slices.AppendSeq(keys, maps.Keys(lasts))
 	slices.SortFunc(keys, func(a, b Key) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Stream, b.Stream))
 	})

@@ -46,13 +46,9 @@ func Import(ctx context.Context, s Store, r io.Reader) (int, error) {
 	return importLines(ctx, s, r, "", nil)
 }
 
-// ImportAs is like [Import] for one tenant: it stores every record under that tenant,
-// whatever tenant the line names. Use it for files from a tenant.
-func ImportAs(ctx context.Context, s Store, r io.Reader, tenant string) (int, error) {
-	return ImportChecked(ctx, s, r, tenant, nil)
-}
-
-// ImportChecked is like [ImportAs], but refuses records for which check returns an error.
+// ImportChecked is like [Import] for one tenant: it stores every record under that tenant, whatever tenant the
+// line names, and refuses records for which check returns an error. Use it for files from a tenant. A nil check
+// takes all records.
 func ImportChecked(ctx context.Context, s Store, r io.Reader, tenant string, check Check) (int, error) {
 	if err := validateName("tenant", tenant, true); err != nil {
 		return 0, fmt.Errorf("import: %w", err)

@@ -73,7 +73,7 @@ func TestImportBatches(t *testing.T) {
 func TestImportAs(t *testing.T) {
 	s := store.NewMemory()
 	in := good + `{"kind":"k","data":2}` + "\n"
-	if n, err := store.ImportAs(t.Context(), s, strings.NewReader(in), "mine"); n != 2 || err != nil {
+	if n, err := store.ImportChecked(t.Context(), s, strings.NewReader(in), "mine", nil); n != 2 || err != nil {
 		t.Fatalf("have %d, %v", n, err)
 	}
 	for tenant, want := range map[string]int{"mine": 2, "t": 0} {
@@ -82,7 +82,7 @@ func TestImportAs(t *testing.T) {
 			t.Errorf("tenant %s: have %d records, %v, want %d", tenant, len(recs), err, want)
 		}
 	}
-	if _, err := store.ImportAs(t.Context(), s, strings.NewReader(in), ""); !errors.Is(err, store.ErrInvalid) {
+	if _, err := store.ImportChecked(t.Context(), s, strings.NewReader(in), "", nil); !errors.Is(err, store.ErrInvalid) {
 		t.Errorf("no tenant: have error %v", err)
 	}
 }
@@ -161,7 +161,7 @@ func FuzzImport(f *testing.F) {
 	f.Add([]byte(`{"tenant":"t","kind":"k","data":1,"seq":4294967295}` + "\n" + good))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		s := store.NewMemory()
-		n, err := store.ImportAs(t.Context(), s, bytes.NewReader(in), "t")
+		n, err := store.ImportChecked(t.Context(), s, bytes.NewReader(in), "t", nil)
 		first := export(t, s)
 		if lines := bytes.Count(first, []byte("\n")); err != nil && lines != n && n == 0 || lines > n {
 			t.Fatalf("%d lines of %d records, %v", lines, n, err)

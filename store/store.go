@@ -121,7 +121,7 @@ type Sizer interface {
 
 // Lister is a [Store] that lists its tenants.
 type Lister interface {
-	// Tenants returns the tenants that have or had records, sorted.
+	// Tenants returns the tenants that have collections, or have or had records, sorted.
 	Tenants(ctx context.Context) ([]string, error)
 }
 

@@ -1,6 +1,9 @@
 package telemetry
 
 import (
+	"context"
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/anchor-host/anchor-host/anchor"
@@ -25,6 +28,29 @@ func (t *Telemetry) WatchKeys(problem func() error) error {
 		}))
 }
 
+// countTime bounds the counting of jobs for a scrape.
+const countTime = 2 * time.Second
+
+// WatchJobs shows how many jobs there are: count calls each with those of a kind in a state. It is called once.
+func (t *Telemetry) WatchJobs(count func(ctx context.Context, each func(kind, state string, jobs int64)) error) error {
+	return t.metrics.registry.Register(jobCounts(count))
+}
+
+// jobCounts collects how many jobs there are when it is asked. While their database is away there are none.
+type jobCounts func(ctx context.Context, each func(kind, state string, jobs int64)) error
+
+var jobsDesc = prometheus.NewDesc(metricJobs, "Jobs that are kept, by kind and state.", []string{"kind", "state"}, nil)
+
+func (j jobCounts) Describe(to chan<- *prometheus.Desc) { to <- jobsDesc }
+
+func (j jobCounts) Collect(to chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), countTime)
+	defer cancel()
+	_ = j(ctx, func(kind, state string, jobs int64) { // the log has why the database does not answer
+		to <- prometheus.MustNewConstMetric(jobsDesc, prometheus.GaugeValue, float64(jobs), kind, state)
+	})
+}
+
 // appState collects the state of an App when it is asked.
 type appState struct {
 	t   *Telemetry
@@ -38,17 +64,19 @@ var (
 	drainingDesc   = prometheus.NewDesc(metricDraining, "Former versions that requests still use.", nil, nil)
 	readyDesc      = prometheus.NewDesc(metricPluginUp, "1 if a plugin can be called, else 0.", []string{"plugin"}, nil)
 	keptDesc       = prometheus.NewDesc(metricPluginKept, "1 if a plugin has the module from before the last reload, because that of now cannot be loaded, else 0.", []string{"plugin"}, nil)
+	shadowDesc     = prometheus.NewDesc(metricShadow, "How the second version of a step compares with the first: calls and dropped are numbers since the configuration was loaded; failures, overlap, order and slower are means of its calls.", []string{"step", "measure"}, nil)
 	queueDesc      = prometheus.NewDesc(metricQueue, "Calls that wait for an instance of a plugin or for a processor.", []string{"plugin"}, nil)
 )
 
-// Describe implements prometheus.Collector.
+// maxShadows bounds the steps whose second versions have metrics.
+const maxShadows = 50
+
 func (s *appState) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{generationDesc, reloadDesc, reloadTimeDesc, drainingDesc, readyDesc, keptDesc, queueDesc} {
+	for _, d := range []*prometheus.Desc{generationDesc, reloadDesc, reloadTimeDesc, drainingDesc, readyDesc, keptDesc, queueDesc, shadowDesc} {
 		to <- d
 	}
 }
 
-// Collect implements prometheus.Collector.
 func (s *appState) Collect(to chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
@@ -75,6 +103,19 @@ func (s *appState) Collect(to chan<- prometheus.Metric) {
 		ready[name] = p.Err == nil && (was || !there) // other stands for several plugins
 		kept[name] = kept[name] || p.Kept != nil
 		waiting[name] += p.Stats.Waiting + p.Stats.Queued
+	}
+	seen := map[string]bool{}
+	for _, c := range s.app.Shadows() {
+		if seen[c.Step] || len(seen) == maxShadows { // several pipelines, or a candidate
+			continue
+		}
+		seen[c.Step] = true
+		for measure, v := range map[string]float64{
+			"calls": float64(c.Calls), "dropped": float64(c.Dropped.Busy + c.Dropped.Fuel + c.Dropped.Large),
+			"failures": c.Failures.Mean, "overlap": c.Overlap.Mean, "order": c.Order.Mean, "slower": c.Slower.Mean,
+		} {
+			gauge(shadowDesc, v, c.Step, measure)
+		}
 	}
 	for name, ok := range ready {
 		gauge(readyDesc, is(ok), name)

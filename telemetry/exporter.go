@@ -52,10 +52,8 @@ func newExporter(s *settings, log *slog.Logger, count func(spans int, sent bool)
 	}}
 }
 
-// Start implements otlptrace.Client.
 func (e *exporter) Start(context.Context) error { return nil }
 
-// Stop implements otlptrace.Client.
 func (e *exporter) Stop(context.Context) error {
 	e.client.CloseIdleConnections()
 	return nil

@@ -108,6 +108,7 @@ const (
 	metricStore           = "anchor_store_duration_seconds"
 	metricGeneration      = "anchor_config_generation"
 	metricKeys            = "anchor_keys_last_reload_successful"
+	metricJobs            = "anchor_jobs"
 	metricReload          = "anchor_config_last_reload_successful"
 	metricReloadTime      = "anchor_config_last_reload_success_timestamp_seconds"
 	metricDraining        = "anchor_config_draining_generations"
@@ -116,6 +117,7 @@ const (
 	metricRejections      = "anchor_quota_rejections_total"
 	metricSheds           = "anchor_sheds_total"
 	metricQueue           = "anchor_queue_depth"
+	metricShadow          = "anchor_shadow"
 	metricSpans           = "anchor_trace_spans_total"
 	metricInfo            = "anchor_build_info"
 )

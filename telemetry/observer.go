@@ -43,7 +43,6 @@ var works = sync.Pool{New: func() any { return new(work) }}
 // base is when the program began. What is measured from it needs only the clock that never jumps.
 var base = time.Now()
 
-// Begin implements observe.Observer.
 func (o observer) Begin(ctx context.Context, w observe.Work) (context.Context, observe.Ending) {
 	p := works.Get().(*work)
 	p.t, p.what, p.began = o.t, w, time.Since(base)
@@ -67,14 +66,12 @@ func (t *Telemetry) Context(ctx context.Context) context.Context {
 	return observe.Under(ctx, observer{t: t})
 }
 
-// Header implements observe.Observer.
 func (o observer) Header(ctx context.Context, h http.Header) {
 	if h != nil {
 		o.t.propagator.Inject(ctx, propagation.HeaderCarrier(h))
 	}
 }
 
-// End implements observe.Ending.
 func (p *work) End(r observe.Result) {
 	took := time.Since(base) - p.began
 	defer func() {
@@ -175,10 +172,7 @@ func (t *Telemetry) beginning(w *observe.Work) []attribute.KeyValue {
 	var a attributes
 	switch w.Kind {
 	case observe.Build:
-		name := w.Name
-		if name == "" {
-			name = topPipeline
-		}
+		name := cmp.Or(w.Name, topPipeline)
 		a.text(attrPipeline, name)
 		a.text(attrTenantClass, t.Class(w.Tenant))
 		t.addContent(&a, attrQuery, w.Text)

@@ -65,9 +65,7 @@ func New(o Options) (*Telemetry, error) {
 	if o.Getenv == nil {
 		o.Getenv = os.Getenv
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	t := &Telemetry{classes: map[string]string{}, content: o.CaptureContent || strings.EqualFold(o.Getenv(CaptureVariable), "true")}
 	for class, tenants := range o.TenantClasses {
 		for _, tenant := range tenants {

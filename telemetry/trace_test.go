@@ -20,8 +20,8 @@ import (
 	collectorpb "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	"github.com/anchor-host/anchor-host/anchor"
-	"github.com/anchor-host/anchor-host/internal/await"
 	"github.com/anchor-host/anchor-host/internal/observe"
+	"github.com/anchor-host/anchor-host/internal/testkit/await"
 	"github.com/anchor-host/anchor-host/internal/testkit/modeltest"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
@@ -189,6 +189,12 @@ func TestNames(t *testing.T) {
 
 // touchAll makes the spans and metrics that a build does not make.
 func touchAll(t *testing.T, x *Telemetry) {
+	if err := x.WatchJobs(func(_ context.Context, each func(kind, state string, jobs int64)) error {
+		each("builds", "done", 1)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
 	if err := x.WatchKeys(func() error { return nil }); err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/pkoukk/tiktoken-go"
-	loader "github.com/pkoukk/tiktoken-go-loader"
+
+	"github.com/anchor-host/anchor-host/tokens/internal/bpe"
 )
 
 // patternGPT2 splits text for the encodings of the GPT-2 and GPT-3 families.
@@ -30,9 +31,9 @@ type libraryCounter struct{ enc *tiktoken.Tiktoken }
 // library builds the encoder. It does not set the loader that tiktoken-go keeps in a global
 // variable, because that belongs to the program.
 func library(name string) (counter, error) {
-	ranks, err := loader.NewOfflineLoader().LoadTiktokenBpe(name + ".tiktoken")
+	ranks, err := bpe.Ranks(name)
 	if err != nil {
-		return nil, fmt.Errorf("encoding %q: read embedded vocabulary: %w", name, err)
+		return nil, err
 	}
 	core, err := tiktoken.NewCoreBPE(ranks, nil, patternGPT2)
 	if err != nil {

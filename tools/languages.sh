@@ -11,7 +11,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 go=${GO:-go}
-languages=${LANGUAGES:-go tinygo rust c cpp zig ts js wat}
+languages=${LANGUAGES:-go tinygo rust c cpp zig ts js python java wat}
 command=${1:-}
 list=$(echo $languages | tr ' ' ',')
 
@@ -26,14 +26,14 @@ build)
 		took=$(($(date +%s) - began))
 		[ $took -lt 3 ] || echo "$language: toolchain ready after $took s" >&2
 	done
-	PATH=$PWD/build/_toolchains/bin:$PATH $go run ./internal/languages build -lang "$list"
+	PATH=$PWD/build/_toolchains/bin:$PATH $go run ./internal/testkit/languages build -lang "$list"
 	;;
 test)
 	set -- -lang "$list"
 	[ -z "${WRITE:-}" ] || set -- "$@" -write
 	[ -z "${SHORT:-}" ] || set -- "$@" -short
-	$go run ./internal/languages test "$@"
-	PATH=$PWD/build/_toolchains/bin:$PATH ANCHOR_LANGUAGES=$list $go test ./sdk ./internal/languages
+	$go run ./internal/testkit/languages test "$@"
+	PATH=$PWD/build/_toolchains/bin:$PATH ANCHOR_LANGUAGES=$list $go test ./sdk ./internal/testkit/languages
 	PATH=$PWD/build/_toolchains/bin:$PATH ANCHOR_LANGUAGES=$list $go test ./plugins/examples -run OtherLanguages
 	;;
 *)

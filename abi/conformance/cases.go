@@ -1,6 +1,10 @@
 package conformance
 
-import "github.com/anchor-host/anchor-host/abi"
+import (
+	"slices"
+
+	"github.com/anchor-host/anchor-host/abi"
+)
 
 // Case is one rule and how the kit checks it.
 type Case struct {
@@ -176,13 +180,5 @@ func (c *Case) applies(op abi.Operation, lane string) bool {
 	if c.Lane != "" && c.Lane != lane {
 		return false
 	}
-	if c.Operations == nil {
-		return true
-	}
-	for _, o := range c.Operations {
-		if o == op {
-			return true
-		}
-	}
-	return false
+	return c.Operations == nil || slices.Contains(c.Operations, op)
 }

@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"encoding/json"
 	"math"
 	"slices"
 
@@ -15,11 +14,11 @@ func (rep *reply) canonical(rows int) string {
 	if rep.doc == nil {
 		v = canonicalChanges(rep.changes, rows)
 	}
-	b, err := json.Marshal(v)
+	b, err := readable(v)
 	if err != nil {
 		return err.Error()
 	}
-	return string(b)
+	return b
 }
 
 func canonicalChanges(c *abi.Changes, rows int) *abi.Changes {

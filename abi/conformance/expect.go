@@ -9,6 +9,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/anchor-host/anchor-host/abi"
 )
@@ -96,7 +97,7 @@ func (e *Expect) compare(rep *reply, req *request) outcome {
 		return passed
 	}
 	if rep.doc != nil {
-		return failed("keep, order, scores and texts are of operations on rows (expect output)")
+		return failed("keep, order, scores and texts are of operations on rows (expect items or no_change of memory, and output of others)")
 	}
 	return e.compareList(finals(req.op, req.rows, rep.changes), len(req.rows))
 }
@@ -180,14 +181,23 @@ func unexpected(what string, want, got any) outcome {
 
 // text is v as JSON, for messages.
 func text(v any) string {
-	b, err := json.Marshal(v)
+	b, err := readable(v)
 	if err != nil {
 		return fmt.Sprint(v)
 	}
-	if string(b) == "null" {
+	if b == "null" {
 		return "[]"
 	}
-	return string(b)
+	return b
+}
+
+// readable is v as JSON with the signs <, > and & as they are.
+func readable(v any) (string, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return strings.TrimSuffix(b.String(), "\n"), err
 }
 
 func (e *Expect) compareItems(rep *reply) outcome {
@@ -214,6 +224,9 @@ func (e *Expect) compareItems(rep *reply) outcome {
 
 func (e *Expect) compareOutput(rep *reply) outcome {
 	got := rep.doc
+	if got == nil && rep.changes == nil {
+		return failed("output: expected %s, got no change (expect no_change: true)", text(e.Output))
+	}
 	if got == nil {
 		got = rep.changes
 	}

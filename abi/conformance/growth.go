@@ -29,7 +29,7 @@ func tryGrowth(p *probe) outcome {
 	}
 	g, t := p.keeper()
 	if t != nil {
-		return p.verdictOf("", t)
+		return p.verdictOf(t)
 	}
 	req := p.build(shape{n: 4})
 	b, err := req.encode(p.lane)

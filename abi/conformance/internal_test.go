@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/anchor-host/anchor-host/abi"
@@ -206,6 +207,38 @@ func TestPartsOfMessagesAreJudged(t *testing.T) {
 			if (trouble == nil) != (fine && reads) || trouble != nil && trouble.id != caseMessages {
 				t.Errorf("reads parts: %t, answers %s: %v", reads, parts, trouble)
 			}
+		}
+	}
+}
+
+// failure is a failed call that left a trace.
+type failure struct {
+	reason       abi.Reason
+	wrote, stack string
+}
+
+func (f failure) Error() string                { return string(f.reason) }
+func (f failure) Reason() string               { return string(f.reason) }
+func (f failure) GuestTrace() (string, string) { return f.wrote, f.stack }
+
+// A failure that an author of Go does not expect names TinyGo, and no other failure does.
+func TestTroubleNamesTinyGo(t *testing.T) {
+	for _, tt := range []struct {
+		failure
+		want string
+	}{
+		{failure{abi.ReasonTrap, "panic: on purpose\n", ""}, "recover"},
+		{failure{abi.ReasonTrap, "a line\npanic: runtime error: index out of range\n", ""}, "recover"},
+		{failure{abi.ReasonTrap, "panic: on purpose\n\ngoroutine 1 [running]:\n", ""}, ""},
+		{failure{abi.ReasonTrap, "thread panicked at src/lib.rs:1\n", ""}, ""},
+		{failure{abi.ReasonGuestError, "panic: only a word\n", ""}, ""},
+		{failure{abi.ReasonMemory, "", "main.runtime.alloc(i32,i32) i32\n"}, "limits.memory"},
+		{failure{abi.ReasonTimeout, "", "anchor:meter.tick()\nmain.runtime.alloc(i32,i32) i32\n"}, "limits.memory"},
+		{failure{abi.ReasonMemory, "", "runtime.mallocgc(i64,i32,i32) i32\n"}, ""},
+	} {
+		got := callTrouble(JSON, tt.failure).detail
+		if strings.Contains(got, "TinyGo") != (tt.want != "") || !strings.Contains(got, tt.want) {
+			t.Errorf("%+v: got %q", tt.failure, got)
 		}
 	}
 }

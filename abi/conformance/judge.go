@@ -11,7 +11,7 @@ import (
 // read decodes an answer and checks every rule. The trouble is the first rule that it
 // breaks.
 func read(ctx context.Context, d *Description, op *Operation, req *request, lane string, a *Answer) (*reply, *trouble) {
-	rep := &reply{memory: a.Memory, micros: float64(a.Time.Nanoseconds()) / 1e3}
+	rep := new(reply)
 	info, _ := abi.LookupOperation(op.Operation)
 	switch {
 	case a.Status != abi.StatusDone && a.Status != abi.StatusNoChange:

@@ -118,13 +118,13 @@ func (p *probe) judged(id string) outcome {
 func (p *probe) useless() bool { return p.first != nil && p.first.reason != "" }
 
 // verdictOf turns the fault of an answer into the outcome of the case that asked for it.
-func (p *probe) verdictOf(id string, t *trouble) outcome {
+func (p *probe) verdictOf(t *trouble) outcome {
 	switch {
 	case t == nil:
 		return passed
 	case p.first != nil && (p.first.id == t.id || t.reason == ""): // this fault is reported already
 		return skipped("see %s", p.first.id)
-	case t.id == caseAnswers || t.id == id:
+	case t.id == caseAnswers || t.id == "":
 		return failed("%s", t.detail)
 	}
 	return failed("%s: %s", t.id, t.detail)
@@ -134,7 +134,7 @@ func (p *probe) verdictOf(id string, t *trouble) outcome {
 func (p *probe) try(shapes ...shape) outcome {
 	for _, s := range shapes {
 		if _, t := p.ask(p.ctx, p.guest, p.build(s)); t != nil {
-			return p.verdictOf("", t)
+			return p.verdictOf(t)
 		}
 	}
 	return passed
@@ -158,7 +158,7 @@ func tryLarge(p *probe) outcome {
 		if t.id == caseLimits {
 			break
 		}
-		return p.verdictOf("", t)
+		return p.verdictOf(t)
 	}
 	if _, next := p.ask(p.ctx, p.guest, p.build(plainShape(0))); next != nil && p.first == nil {
 		return failed("refused (%s), but then the next call failed: %s", t.detail, next.detail)
@@ -193,14 +193,14 @@ func tryTopK(p *probe) outcome {
 func tryLater(p *probe) outcome {
 	today, t := p.ask(p.ctx, p.guest, p.build(plainShape(0)))
 	if t != nil {
-		return p.verdictOf("", t)
+		return p.verdictOf(t)
 	}
 	s := plainShape(0)
 	s.later = true
 	req := p.build(s)
 	later, t := p.ask(p.ctx, p.guest, req)
 	if t != nil {
-		return p.verdictOf("", t)
+		return p.verdictOf(t)
 	}
 	return p.compare(today, later, len(req.rows), "with and without members of a later version")
 }
@@ -333,12 +333,12 @@ func (p *probe) keeper() (Guest, *trouble) {
 func tryAgain(p *probe) outcome {
 	g, t := p.keeper()
 	if t != nil {
-		return p.verdictOf("", t)
+		return p.verdictOf(t)
 	}
 	for i := range 2 {
 		_, t := p.ask(p.ctx, g, p.build(plainShape(0)))
 		if t != nil && i == 1 {
-			return p.verdictOf("", t)
+			return p.verdictOf(t)
 		}
 	}
 	return passed
@@ -349,11 +349,11 @@ func tryAgain(p *probe) outcome {
 func trySame(p *probe) outcome {
 	first, t := p.ask(p.ctx, p.guest, p.build(plainShape(0)))
 	if t != nil {
-		return p.verdictOf("", t)
+		return p.verdictOf(t)
 	}
 	kept, t := p.keeper()
 	if t != nil {
-		return p.verdictOf("", t)
+		return p.verdictOf(t)
 	}
 	for _, g := range []Guest{p.guest, kept} {
 		for _, i := range []int{1, 0, 2, 0, 0} { // an even and an odd number of calls before
@@ -363,7 +363,7 @@ func trySame(p *probe) outcome {
 			case t != nil && p.lost(caseAgain):
 				return skipped("see %s", caseAgain)
 			case t != nil:
-				return p.verdictOf("", t)
+				return p.verdictOf(t)
 			case i != 0:
 				continue
 			}
@@ -394,12 +394,9 @@ func tryExtism(p *probe) outcome {
 
 // lost reports whether a case of this operation and lane has failed.
 func (p *probe) lost(id string) bool {
-	for _, r := range p.s.report.Results {
-		if r.Case == id && r.Verdict == Fail && r.Operation == p.op.Operation && (r.Lane == p.lane || r.Lane == "") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.s.report.Results, func(r Result) bool {
+		return r.Case == id && r.Verdict == Fail && r.Operation == p.op.Operation && (r.Lane == p.lane || r.Lane == "")
+	})
 }
 
 // tryCancelled cancels a call in the middle.

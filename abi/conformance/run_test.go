@@ -287,3 +287,21 @@ func TestIdleGuestIsNoted(t *testing.T) {
 		}
 	}
 }
+
+// A case of the author in which the guest changes something is what the note about idle guests asks for.
+func TestOwnCasesEndTheNoteOfIdleGuests(t *testing.T) {
+	own, err := conformance.ParseOwnCases("own.json", []byte(`[{"name": "a", "items": ["zebra", "fox"], "expect": {"keep": [1]}}]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	quiet := func() *fake {
+		f := newFake()
+		f.but = "zebra" // a word that no ordinary request has
+		return f
+	}
+	idle, used := run(t, quiet(), conformance.Options{}), run(t, quiet(), conformance.Options{Own: own})
+	notes := func(r *conformance.Report) string { return strings.Join(r.Notes, "\n") }
+	if !strings.Contains(notes(idle), "was no change") || strings.Contains(notes(used), "was no change") {
+		t.Errorf("without a case:\n%s\nwith one:\n%s", notes(idle), notes(used))
+	}
+}

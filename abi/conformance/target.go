@@ -72,6 +72,8 @@ type Answer struct {
 	// Memory is the size of the linear memory after the call in bytes, 0 if the host does
 	// not know it.
 	Memory int64
+	// Fuel is the number of units of fuel that the call used, 0 if the host does not count them.
+	Fuel int64
 	// Time is how long the call took.
 	Time time.Duration
 }

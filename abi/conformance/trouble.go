@@ -43,6 +43,9 @@ func reasonOf(err error) abi.Reason {
 // callTrouble returns the case that the failure of a call belongs to.
 func callTrouble(lane string, err error) *trouble {
 	t := &trouble{id: caseAnswers, detail: err.Error(), reason: reasonOf(err)}
+	if known := traced(nil); errors.As(err, &known) {
+		t.detail += ofTinyGo(t.reason, known)
+	}
 	switch t.reason {
 	case abi.ReasonInvalidOutput:
 		t.id = caseDecodes
@@ -63,13 +66,24 @@ func callTrouble(lane string, err error) *trouble {
 	return t
 }
 
+// ofTinyGo returns what a failure owes to TinyGo, "" for a guest of another compiler: authors know
+// Go, where a deferred function stops a panic, and where garbage is collected in time.
+func ofTinyGo(reason abi.Reason, t traced) string {
+	wrote, stack := t.GuestTrace()
+	switch {
+	case reason == abi.ReasonTrap && strings.Contains("\n"+wrote, "\npanic: ") && !strings.Contains(wrote, "\ngoroutine "):
+		return "; in TinyGo recover does not stop a panic: return an error"
+	case (reason == abi.ReasonMemory || reason == abi.ReasonTimeout || reason == abi.ReasonFuel) && strings.Contains(stack, "runtime.alloc("):
+		return "; TinyGo frees large blocks late: use one buffer again and again, or raise limits.memory"
+	}
+	return ""
+}
+
 // reply is a decoded answer. changes is set for operations that answer with changes, doc for
 // the others. If both are nil, there is no change.
 type reply struct {
 	changes *abi.Changes
 	doc     any
-	memory  int64
-	micros  float64
 }
 
 // outcome is the verdict of a case with its reason.

@@ -62,6 +62,9 @@ type OperationSpec struct {
 	// time of day. A host may then keep that state on disk even if the guest read the wall
 	// clock, as language runtimes do when they collect garbage.
 	Timeless bool `json:"timeless,omitempty"`
+	// Tool is for operations that a step calls. It lets a host offer the step to agents as a tool, and says
+	// to them in one line what it does.
+	Tool string `json:"tool,omitempty"`
 }
 
 // StepDefaults are the values for a step that does not state its own.

@@ -141,6 +141,7 @@ func TestParseErrors(t *testing.T) {
 		{with(filter, `,"settings":[]`), "manifest: settings: is a list (want a JSON Schema, an object)"},
 		{with(filter, `,"permissions":{}`), "manifest: permissions: is an object (want a list)"},
 		{perm(`{}`), "manifest: permissions[0].kind: is missing (want one of http, files, kv, service)"},
+		{perm(`{"kind":"count_tokens","reason":"r"}`), `manifest: permissions[0].kind: is the service "count_tokens" (want kind: service, service: count_tokens)`},
 		{perm(`{"kind":"file","reason":"r"}`), `manifest: permissions[0].kind: unknown permission "file" (did you mean "files"?)`},
 		{perm(`{"kind":"kv"}`), "manifest: permissions[0].reason: is missing (say in a few words why the plugin needs kv)"},
 		{perm(`{"kind":"kv","reason":"r","guest":"/x"}`), "manifest: permissions[0].guest: does not belong to permission kv (which has quota)"},

@@ -167,6 +167,7 @@ func (s *OperationSpec) read(path string, raw json.RawMessage) *Error {
 		{"settings", schemaInto(&s.Settings)},
 		{"defaults", s.Defaults.read},
 		{"timeless", boolInto(&s.Timeless)},
+		{"tool", stringInto(&s.Tool)},
 	})
 }
 

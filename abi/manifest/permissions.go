@@ -76,6 +76,9 @@ func (p *Permission) checkKeys(at string) *Error {
 	if p.Kind == "" {
 		return mistake(at+".kind", "is missing (want one of %s)", strings.Join(kinds, ", "))
 	}
+	if slices.Contains(Services, p.Kind) {
+		return mistake(at+".kind", "is the service %s (want kind: service, service: %s)", jsontext.Quote(p.Kind), p.Kind)
+	}
 	if own == nil {
 		return mistake(at+".kind", "unknown permission %s%s", jsontext.Quote(p.Kind), nearest.Hint(p.Kind, kinds))
 	}

@@ -106,6 +106,9 @@ func (s *OperationSpec) check(at string, info abi.OperationInfo) *Error {
 	if s.Timeless && info.Op != abi.OpInit {
 		return mistake(at+".timeless", "has no meaning (only init has it; remove it)")
 	}
+	if err := s.checkTool(at, info); err != nil {
+		return err
+	}
 	if s.Settings != nil {
 		if info.Op == abi.OpInit {
 			return mistake(at+".settings", "is in the wrong place (the schema of the init settings is settings at the top)")
@@ -115,6 +118,23 @@ func (s *OperationSpec) check(at string, info abi.OperationInfo) *Error {
 		}
 	}
 	return s.Defaults.check(at+".defaults", info)
+}
+
+// toolOperations are those of which a step can be a tool: the agent gives a query, and texts.
+var toolOperations = []abi.Operation{abi.OpRetrieve, abi.OpProcess, abi.OpFilter, abi.OpRerank}
+
+// maxTool bounds what a manifest says of a tool, in bytes.
+const maxTool = 500
+
+func (s *OperationSpec) checkTool(at string, info abi.OperationInfo) *Error {
+	switch {
+	case s.Tool == "":
+	case !slices.Contains(toolOperations, info.Op):
+		return mistake(at+".tool", "has no meaning (retrieve, process, filter and rerank have it; remove it)")
+	case len(s.Tool) > maxTool || strings.ContainsFunc(s.Tool, unicode.IsControl):
+		return mistake(at+".tool", "is no line of at most %d bytes (say what the tool does)", maxTool)
+	}
+	return nil
 }
 
 func (s *OperationSpec) checkReads(at string, info abi.OperationInfo) *Error {

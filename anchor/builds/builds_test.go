@@ -17,8 +17,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/anchor-host/anchor-host/internal/await"
 	"github.com/anchor-host/anchor-host/internal/builtdoc"
+	"github.com/anchor-host/anchor-host/internal/testkit/await"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/explain"
 	"github.com/anchor-host/anchor-host/pipeline/promptcache"

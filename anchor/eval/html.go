@@ -3,22 +3,26 @@ package eval
 import (
 	_ "embed"
 	"fmt"
-	"html/template"
 	"io"
+	"sync"
+
+	template "github.com/DataDog/datadog-agent/pkg/template/html"
 )
 
 //go:embed report.html
 var reportHTML string
 
-var reportTemplate = template.Must(template.New("report").Funcs(template.FuncMap{
-	"figure":     func(v float64) string { return fmt.Sprintf("%.4f", v) },
-	"coordinate": func(v float64) string { return fmt.Sprintf("%.1f", v) },
-	"percent":    func(v float64) string { return fmt.Sprintf("%.1f %%", 100*v) },
-	"millis":     func(v float64) string { return fmt.Sprintf("%.1f ms", v) },
-	"mean":       func(v float64) string { return fmt.Sprintf("%.1f", v) },
-	"p":          PValue, "signed": signed, "label": stageLabel, "changeClass": changeClass, "verdictClass": verdictClass,
-	"document": func(d Relevant) string { return d.String() },
-}).Parse(reportHTML))
+var reportTemplate = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("report").Funcs(template.FuncMap{
+		"figure":     func(v float64) string { return fmt.Sprintf("%.4f", v) },
+		"coordinate": func(v float64) string { return fmt.Sprintf("%.1f", v) },
+		"percent":    func(v float64) string { return fmt.Sprintf("%.1f %%", 100*v) },
+		"millis":     func(v float64) string { return fmt.Sprintf("%.1f ms", v) },
+		"mean":       func(v float64) string { return fmt.Sprintf("%.1f", v) },
+		"p":          PValue, "signed": signed, "label": stageLabel, "changeClass": changeClass, "verdictClass": verdictClass,
+		"document": func(d Relevant) string { return d.String() },
+	}).Parse(reportHTML))
+})
 
 // section is the part of the page about one configuration.
 type section struct {
@@ -50,7 +54,7 @@ func WriteHTML(w io.Writer, r *Report, worst int) error {
 			newForest("After the last step, before the budget cut", c.Steps),
 		}
 	}
-	if err := reportTemplate.Execute(w, p); err != nil {
+	if err := reportTemplate().Execute(w, p); err != nil {
 		return fmt.Errorf("write report: %w", err)
 	}
 	return nil

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anchor-host/anchor-host/internal/agentdemo"
-	"github.com/anchor-host/anchor-host/internal/testbuild"
+	"github.com/anchor-host/anchor-host/internal/testkit/agentdemo"
+	"github.com/anchor-host/anchor-host/internal/testkit/testbuild"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
@@ -24,7 +24,7 @@ func agentFlags(t *testing.T) []string {
 
 // The demo of an agent: the budget holds, pairs stay together, write-backs last, truncation does not,
 // and a provider that fails changes nothing. These are the fewest turns in which every provider has
-// something to do; `make demo-agent` takes all of them.
+// something to do; `make demo-assemble` takes all of them.
 func TestDemoAgent(t *testing.T) {
 	t.Parallel()
 	flags, turns := agentFlags(t), 36
@@ -89,9 +89,8 @@ agent: {providers: [{use: crm, priority: 5}]}
 		input = `[{"role": "user", "content": "and now?"}]` // the state is in the store
 	}
 	for name, tt := range map[string]struct{ grants, want string }{
-		"not granted":       {"", "denied"},
-		"private addresses": {"http: {hosts: ['http://127.0.0.1:*']}", "denied"},
-		"another host":      {"http: {hosts: ['http://localhost:*'], private: true}", "denied"},
+		"not granted":  {"", "denied"},
+		"another host": {"http: {hosts: ['http://localhost:*'], private: true}", "denied"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			args := append([]string{"assemble", "-c", config(tt.grants), "--run", "r", "--strict"}, flags...)
@@ -103,6 +102,10 @@ agent: {providers: [{use: crm, priority: 5}]}
 				t.Errorf("an account without a grant: %s", stdout)
 			}
 		})
+	}
+	args := append([]string{"assemble", "-c", config("http: {hosts: ['http://127.0.0.1:*']}"), "--run", "r"}, flags...)
+	if code, _, stderr := run(t, "", args...); code != codeInvalid || !strings.Contains(stderr, "set grants.http.private: true") {
+		t.Errorf("a private address without private: code %d, want %d: %s", code, codeInvalid, stderr)
 	}
 	if visits != 2 {
 		t.Errorf("the server was asked %d times, want 2", visits)

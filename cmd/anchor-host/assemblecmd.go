@@ -14,6 +14,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/anchor"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/parts"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/records"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/tracing"
 	"github.com/anchor-host/anchor-host/internal/config"
@@ -177,7 +178,7 @@ func (a *app) runChain(cmd *cobra.Command, loaded *config.Loaded, f *assembleFla
 	defer progress.Stop()
 	progress.Start("preparing the messages")
 	front, err := anchor.Open(ctx, loaded, anchor.Options{
-		Logger: a.Logger(&loaded.Config), OnCompile: progress.Compiling, Lazy: true,
+		Logger: a.Logger(&loaded.Config), OnCompile: progress.Compiling, Lazy: true, Components: parts.Components(loaded),
 	})
 	if err != nil {
 		return nil, err

@@ -266,7 +266,6 @@ func TestAssembleRefusesBodies(t *testing.T) {
 		{`{"model":"m","contents":[{"role":"usr","parts":[]}]}`, nil, codeInvalid, `contents[0].role`},
 		{`[{"role":"usr"}]`, nil, codeInvalid, `[0].role: "usr": invalid value`},
 		{`{"messages":[],"budgte":{}}`, nil, codeInvalid, `budgte: unknown key (did you mean "budget"?)`},
-		{bodies["openai"], []string{"--run", "r"}, codeInvalid, `a run takes a list of the messages`},
 		{bodies["openai"], []string{"--to", "bard"}, codeUsage, `flag --to: want one of anthropic, openai, openai-responses, gemini`},
 		{`{"model":"m","messages":[`, nil, codeInvalid, `the document ends`},
 	} {

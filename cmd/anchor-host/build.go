@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"github.com/anchor-host/anchor-host/anchor"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/explaincmd"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/parts"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/records"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/tracing"
 	"github.com/anchor-host/anchor-host/internal/config"
@@ -143,10 +145,7 @@ func (a *app) query(cmd *cobra.Command, f *buildFlags, args []string) (string, e
 	case len(args) == 0 && f.queryFile == "":
 		return "", cli.Usagef(cmd, `no query (give one as argument, with --query-file, or "-" for stdin)`)
 	}
-	path := f.queryFile
-	if path == "" {
-		path = "-"
-	}
+	path := cmp.Or(f.queryFile, "-")
 	if path == "-" && f.items == "-" {
 		return "", cli.Usagef(cmd, "query and items cannot both come from stdin")
 	}
@@ -212,7 +211,7 @@ func (r *buildRun) do(ctx context.Context, q pipeline.Query, document []byte) (*
 		progress.Start("building the window")
 		return nil
 	}}}
-	options := anchor.Options{Logger: r.app.Logger(&r.config.Config), OnCompile: progress.Compiling, Lazy: true}
+	options := anchor.Options{Logger: r.app.Logger(&r.config.Config), OnCompile: progress.Compiling, Lazy: true, Components: parts.Components(r.config)}
 	if r.record != "" {
 		recorder, err := recording.New(r.record, recording.DefaultMaxBytes)
 		if err != nil {

@@ -34,7 +34,7 @@ func TestCollections(t *testing.T) {
 		t.Errorf("second run:\n%s", out)
 	}
 	const question = "When does the train leave?"
-	found := must(t, "", "collections", "search", "docs", question, "-o", "json")
+	found := must(t, "", "collections", "search", "docs", question, "--by", "words", "-o", "json")
 	var items []pipeline.Item
 	if err := json.Unmarshal([]byte(found), &items); err != nil || len(items) != 1 || !strings.Contains(items[0].Content, "leaves at nine") {
 		t.Fatalf("found %v, %v", items, err)
@@ -54,10 +54,35 @@ func TestCollections(t *testing.T) {
 	}
 }
 
+// A new collection has vectors of the built-in table, and one that was filled without vectors stays as it is.
+func TestMeaningByDefault(t *testing.T) {
+	storeFolder(t, map[string]string{
+		"a.txt": "The vessel departs at noon.", "b.txt": "Bread is baked here.", "words.yaml": "collections: {old: {embedder: none}}", "build.yaml": "retrievers: {old: {collection: old}}\nsteps: [{name: s, use: old}]",
+	})
+	must(t, "", "ingest", "a.txt", "--collection", "old", "--config", "words.yaml")
+	must(t, "", "ingest", "a.txt", "b.txt", "--collection", "old")
+	must(t, "", "ingest", "a.txt", "b.txt", "--collection", "new")
+	for name, want := range map[string]string{"old": `"vectors": 0`, "new": `"vectors": 2`} {
+		if out := must(t, "", "collections", "show", name, "-o", "json"); !strings.Contains(out, want) {
+			t.Errorf("%s: want %s in\n%s", name, want, out)
+		}
+	}
+	if out := must(t, "", "collections", "search", "new", "When does the ship leave?", "-k", "1"); !strings.Contains(out, "vessel") {
+		t.Errorf("by meaning:\n%s", out)
+	}
+	if code, out, stderr := run(t, "", "build", "vessel", "--config", "build.yaml"); code != codeOK || strings.Contains(stderr, "alone") || !strings.Contains(out, "The vessel") {
+		t.Errorf("by words: code %d, %s%s", code, out, stderr)
+	}
+	must(t, "", "collections", "reembed", "old")
+	if out := must(t, "", "ingest", "a.txt", "b.txt", "--collection", "old", "-o", "json"); !strings.Contains(out, `"unchanged": 2`) {
+		t.Errorf("with vectors:\n%s", out)
+	}
+}
+
 // What is wrong is named, with the exit code of its sort.
 func TestCollectionsRefuse(t *testing.T) {
-	storeFolder(t, map[string]string{"a.txt": "text", "empty/.hidden": "", "blank.txt": "# none\n", "large.txt": strings.Repeat("a ", 600_000)})
-	must(t, "", "ingest", "a.txt", "--collection", "docs")
+	storeFolder(t, map[string]string{"a.txt": "text", "empty/.hidden": "", "blank.txt": "# none\n", "large.txt": strings.Repeat("a ", 600_000), "words.yaml": "collections: {docs: {embedder: none}}"})
+	must(t, "", "ingest", "a.txt", "--collection", "docs", "--config", "words.yaml")
 	for _, tt := range []struct {
 		args string
 		code int
@@ -66,7 +91,7 @@ func TestCollectionsRefuse(t *testing.T) {
 		{"ingest a.txt", codeUsage, `"collection"`},
 		{"ingest none.txt --collection docs", codeFailure, "none.txt: no such file"},
 		{"ingest a.txt --collection docs --chunker nope", codeInvalid, `"nope"`},
-		{"ingest a.txt --collection docs --chunker semantic", codeInvalid, "needs an embedder"},
+		{"ingest a.txt --collection docs --chunker semantic --config words.yaml", codeInvalid, "needs an embedder"},
 		{"ingest a.txt --collection new --format nope", codeInvalid, "want one of text, markdown"},
 		{"ingest none.txt --collection new", codeFailure, "none.txt: no such file"},
 		{"collections show new", codeNotFound, "new"}, // nothing was left behind
@@ -160,7 +185,7 @@ func TestIngestSettings(t *testing.T) {
 		t.Errorf("table:\n%s", out)
 	}
 	for question, found := range map[string]bool{"flag": false, "flags": true, "the": true} {
-		if out := must(t, "", "collections", "search", "docs", question); strings.Contains(out, "a.txt") != found {
+		if out := must(t, "", "collections", "search", "docs", question, "--by", "words"); strings.Contains(out, "a.txt") != found {
 			t.Errorf("search for %s:\n%s", question, out)
 		}
 	}

@@ -2,12 +2,14 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/parts"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/records"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/startup"
 	"github.com/anchor-host/anchor-host/internal/assemble"
@@ -50,7 +52,7 @@ and no lock is taken, so it can run beside the service.`,
 		if err != nil {
 			return err
 		}
-		warnings, err := assemble.Validate(loaded, loaded.PluginDir())
+		warnings, err := assemble.Validate(loaded, loaded.PluginDir(), parts.Checks(loaded))
 		for _, w := range warnings {
 			a.Say("%s", w)
 		}
@@ -59,10 +61,7 @@ and no lock is taken, so it can run beside the service.`,
 		if err := errors.Join(err, failed); err != nil {
 			return err
 		}
-		name := loaded.File
-		if name == "" {
-			name = "no file, defaults only"
-		}
+		name := cmp.Or(loaded.File, "no file, defaults only")
 		var b bytes.Buffer
 		fmt.Fprintf(&b, "%s: ok (%s, %s)\n", name, cli.Count(len(loaded.Plugins.Instances), "instance"), cli.Count(len(loaded.Steps), "step"))
 		return a.EmitText(&b)

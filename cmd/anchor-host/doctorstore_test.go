@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -20,6 +21,13 @@ func TestDoctorLooksAtTheStore(t *testing.T) {
 	}
 	if entries, err := os.ReadDir(filepath.Dir(path)); err != nil || len(entries) > 0 {
 		t.Errorf("doctor has made %v, %v", entries, err)
+	}
+	if runtime.GOOS == "linux" { // a folder that root cannot write either
+		for path, is := range map[string]string{"/proc/anchor/store.db": "does not exist", "/proc/version": "is empty"} {
+			if got := look(path); got.Status != "warning" || !strings.Contains(got.Detail, path+" "+is+", and cannot be written: ") || !strings.Contains(got.Detail, "make /proc writable") {
+				t.Errorf("%+v", got)
+			}
+		}
 	}
 	must(t, "", "memory", "add", "Ann is in Oslo")
 	for file, want := range map[string][2]string{

@@ -128,7 +128,7 @@ func TestEmbeddings(t *testing.T) {
 	refuse(codeInvalid, `no embedder "lokal" (did you mean "local"?)`, "ingest", "d", "--collection", "docs", "--embedder", "lokal")
 	refuse(codeUsage, "want words, vectors or hybrid", "collections", "search", "docs", "q", "--by", "meaning")
 	must(t, "", "ingest", "d", "--collection", "parts", "--embedder", "local", "--chunker", "semantic")
-	refuse(codeInvalid, "there is no embedder for it (name one under collections, such as collections: {parts: {embedder: NAME}}", "collections", "search", "parts", "q", "--by", "vectors")
+	refuse(codeFailure, "name the embedder of that model, or re-embed the collection: anchor-host collections reembed parts", "collections", "search", "parts", "q", "--by", "vectors")
 	must(t, "", "collections", "reembed", "docs", "--none")
 	if out := must(t, "", "collections", "show", "docs", "-o", "json"); !strings.Contains(out, `"vectors": 0`) {
 		t.Errorf("without vectors:\n%s", out)

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/anchor/eval"
-	"github.com/anchor-host/anchor-host/internal/testbuild"
+	"github.com/anchor-host/anchor-host/internal/testkit/testbuild"
 )
 
 // A collection of documents of 4, 3, 5 and 1 words.

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/testkit/clitest"
 )
 
 // smallDisk makes a folder on a file system of so many bytes.
@@ -103,5 +105,27 @@ func TestInitOnAFullDisk(t *testing.T) {
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
 		t.Errorf("left behind: %v, %v", entries, err)
+	}
+}
+
+// plugin compile says that nothing is kept, whether the disk is full from the start or when the machine code is written.
+func TestCompileOnAFullDisk(t *testing.T) {
+	for name, room := range map[string]int{"from the start": 0, "when the engine is made": 2, "when the entry is made": 6} {
+		t.Run(name, func(t *testing.T) {
+			dir := smallDisk(t, "4m")
+			filler := fillDisk(t, dir)
+			info, err := os.Stat(filler)
+			if err == nil {
+				err = os.Truncate(filler, info.Size()-int64(room*os.Getpagesize()))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Setenv("ANCHOR_HOST_PLUGINS_CACHE_DIR", filepath.Join(dir, "cache"))
+			code, stdout, stderr := run(t, "", "plugin", "compile", "keep-first", "--plugins", clitest.FixtureDir)
+			if code != codeFailure || strings.Contains(stdout, "ok") || !strings.Contains(stderr, "kept") || !strings.Contains(stderr, "no space left") {
+				t.Errorf("code %d\n%s%s", code, stdout, stderr)
+			}
+		})
 	}
 }

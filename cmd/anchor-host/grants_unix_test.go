@@ -22,7 +22,7 @@ plugins:
     all:
       plugin: allops
       must: true
-      grants: {http: {hosts: ["localhost."]}, files: [{host: `+pipe+`, guest: /docs, mode: rw, quota: 1MiB, max_files: 5}]}
+      grants: {http: {hosts: ["localhost."], private: true}, files: [{host: `+pipe+`, guest: /docs, mode: rw, quota: 1MiB, max_files: 5}]}
 steps:
   - {name: a, use: all, operation: retrieve, settings: {mode: none}}
 `)

@@ -142,8 +142,7 @@ func initError(path, verb string, err error) error {
 	if errors.As(err, &of) {
 		cause = of.Err
 	}
-	var link *os.LinkError
-	if errors.As(err, &link) {
+	if link, ok := errors.AsType[*os.LinkError](err); ok {
 		cause = link.Err
 	}
 	remedy := "name another folder"

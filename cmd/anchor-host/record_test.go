@@ -11,8 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/clitest"
-	"github.com/anchor-host/anchor-host/internal/testbuild"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/testkit/clitest"
+	"github.com/anchor-host/anchor-host/internal/testkit/testbuild"
 )
 
 // asksAllModule moves into a folder with the plugin that asks the host for everything, and returns

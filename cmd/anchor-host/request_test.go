@@ -66,7 +66,7 @@ func TestRequestErrors(t *testing.T) {
 	}
 }
 
-// An id and a time that are given are kept, however empty they look.
+// A time that is given is kept, however empty it looks. An empty id is none.
 func TestRequestKeepsWhatIsGiven(t *testing.T) {
 	t.Chdir(t.TempDir())
 	request := `{"query": "q", "counting": {"tokenizer": "words"}, "items": [{"id": "", "content": "one", "source": "user", "created_at": "0001-01-01T00:00:00Z", "score": 0.9}, {"id": null, "content": "two", "source": "user", "created_at": "2026-01-02T03:04:05+02:00"}]}`
@@ -85,7 +85,7 @@ func TestRequestKeepsWhatIsGiven(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &result); err != nil {
 		t.Fatal(err)
 	}
-	same(t, "items", fmt.Sprint(result.Window.Items), "[{ 0001-01-01T00:00:00Z} {"+core.ContentID("two")+" 2026-01-02T03:04:05+02:00}]")
+	same(t, "items", fmt.Sprint(result.Window.Items), "[{"+core.ContentID("one")+" 0001-01-01T00:00:00Z} {"+core.ContentID("two")+" 2026-01-02T03:04:05+02:00}]")
 }
 
 // What a request may not be combined with. A flag that is taken and changes nothing

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/anchor/eval"
+	"github.com/anchor-host/anchor-host/pipeline/retrieve/segment"
 )
 
 const retrieverConfig = `
@@ -66,6 +68,25 @@ func TestRetrieverWithoutCollection(t *testing.T) {
 	if _, out, _ = run(t, "", "doctor", "-o", "json"); !strings.Contains(out, "1 document, 1 chunk,") {
 		t.Errorf("doctor with a collection:\n%s", out)
 	}
+	// doctor says of what another version of the program wrote what ingest says.
+	data, err := os.ReadFile("store.db")
+	if err != nil || !bytes.Contains(data, []byte(segment.Magic)) {
+		t.Fatalf("the store has no segment: %v", err)
+	}
+	if err := os.WriteFile("store.db", bytes.ReplaceAll(data, []byte(segment.Magic), []byte("ahseg0\n\x00")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("d/b.md", []byte("new"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const other = segment.OtherVersion + " (remove it with anchor-host collections remove docs"
+	if code, _, stderr := run(t, "", "ingest", "d", "--collection", "docs"); code == codeOK || !strings.Contains(stderr, other) {
+		t.Errorf("ingest: code %d, %s", code, stderr)
+	}
+	lines, _, _ := doctor(t)
+	if f := lines["retriever docs"]; f.Status != "problem" || !strings.Contains(f.Detail, other) {
+		t.Errorf("doctor: %+v", f)
+	}
 }
 
 // tuneFiles are a corpus in which the words of long documents mislead, and its queries.
@@ -79,7 +100,7 @@ func tuneFiles() map[string]string {
 	}
 	return map[string]string{
 		"corpus.jsonl": corpus.String(), "queries.jsonl": queries.String(), "qrels.tsv": qrels.String(),
-		"anchor.yaml": "counting: {tokenizer: words}\nstore: {path: store.db}\nretrievers:\n  docs: {collection: docs, k1: 3, b: 0}\n  same: {collection: docs, k1: 3, b: 0}\n" +
+		"anchor.yaml": "counting: {tokenizer: words}\nstore: {path: store.db}\ncollections: {docs: {embedder: none}}\nretrievers:\n  docs: {collection: docs, k1: 3, b: 0}\n  same: {collection: docs, k1: 3, b: 0}\n" +
 			"steps:\n  - {name: mixed, retrievers: [docs, {use: same, weight: 2}]}\n",
 	}
 }

@@ -9,15 +9,21 @@ import (
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/auditcmd"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/buildscmd"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/connectcmd"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/doctorcmd"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/evalcmd"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/explaincmd"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/framescmd"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/helpercmd"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/hookcmd"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/jobscmd"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/keyscmd"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/mcpcmd"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/memorycmd"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/plugincmd"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/registrycmd"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/replaycmd"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/rolloutcmd"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/servecmd"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/sourcescmd"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/storecmd"
@@ -42,14 +48,14 @@ exceeded, 8 degraded under --strict, 130 interrupted.`,
 		SilenceUsage:  true,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = false
-	root.Version = "set" // cobra adds --version, which prints the template
-	root.SetVersionTemplate(versionLine(cli.ReadBuildInfo()))
+	a.versionFlag(root)
 	plugin := plugincmd.Command(a.App)
 	plugin.AddCommand(registrycmd.Commands(a.App)...)
+	plugin.AddCommand(helpercmd.Command(a.App))
 	groupPlugin(plugin)
 	root.AddCommand(
 		a.initCommand(), a.buildCommand(), explaincmd.Command(a.App), buildscmd.Command(a.App), replaycmd.Command(a.App), evalcmd.Command(a.App), a.assembleCommand(), plugin, a.configCommand(),
-		sourcescmd.Ingest(a.App), sourcescmd.Collections(a.App), servecmd.Command(a.App), keyscmd.Command(a.App), auditcmd.Command(a.App), storecmd.Command(a.App), memorycmd.Command(a.App), framescmd.Command(a.App), doctorcmd.Command(a.App), a.versionCommand(),
+		sourcescmd.Ingest(a.App), sourcescmd.Collections(a.App), jobscmd.Command(a.App), servecmd.Command(a.App), rolloutcmd.Command(a.App), keyscmd.Command(a.App), auditcmd.Command(a.App), storecmd.Command(a.App), memorycmd.Command(a.App), framescmd.Command(a.App), connectcmd.Command(a.App), hookcmd.Command(a.App), mcpcmd.Command(a.App), doctorcmd.Command(a.App), a.versionCommand(),
 	)
 	cli.Group(root)
 	a.completion(root)
@@ -75,7 +81,7 @@ func (a *app) completion(root *cobra.Command) {
 // groupPlugin lists the commands of "plugin" by who needs them.
 func groupPlugin(plugin *cobra.Command) {
 	for _, g := range []struct{ title, names string }{
-		{"Write a plugin", "new build dev test bench diff schema types"},
+		{"Write a plugin", "new build dev test bench diff schema types update-helper"},
 		{"Publish it", "publish keygen sign index"},
 		{"Find and install plugins", "search install update approve remove verify"},
 		{"Look at plugins", "list inspect call"},

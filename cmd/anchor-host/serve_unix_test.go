@@ -144,8 +144,8 @@ func TestServeRefusals(t *testing.T) {
 		code int
 		text string
 	}{
-		"serve --listen 0.0.0.0:0":    {codeFailure, "listen on 127.0.0.1, or set server.keys"},
-		"serve --admin-listen [::]:0": {codeFailure, "server.admin_listen [::]:0"},
+		"serve --listen 0.0.0.0:0":    {codeInvalid, "listen on 127.0.0.1, or set server.keys"},
+		"serve --admin-listen [::]:0": {codeInvalid, "server.admin_listen [::]:0"},
 		"serve --listen here":         {codeUsage, "want a host and a port"},
 		"serve -c bad.yaml":           {codeInvalid, "bad.yaml:1:18: server.listen: want a host and a port"},
 		"serve -c tls.yaml":           {codeInvalid, "a certificate needs its key"},

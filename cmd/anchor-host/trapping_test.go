@@ -174,16 +174,13 @@ func TestTrappingTokenizerOfAChain(t *testing.T) {
 // A list of what a plugin may read is checked before anything runs.
 func TestValidateReads(t *testing.T) {
 	flags := buildFolder(t, `
-memory: {conversation: {compact: {use: allops, reads: [role, content]}}}
-enricher: {use: allops, reads: [colour]}
-steps: [{name: found, use: allops, operation: retrieve, reads: []}]
-agent: {observation: {make: {use: allops, reads: [reflection]}}}
+steps:
+- {name: found, use: allops, operation: retrieve, reads: []}
+- {name: kept, use: allops, operation: filter, reads: [colour]}
 `)
 	code, _, stderr := run(t, "", append([]string{"config", "validate"}, flags...)...)
 	for _, want := range []string{
-		`anchor.yaml:2:55: memory.conversation.compact.reads: name summary: the answer replaces what it stands for`,
-		`agent.observation.make.reads: name messages: the answer replaces what it stands for`,
-		`anchor.yaml:3:32: enricher.reads: unknown column "colour" (want one of `,
+		`anchor.yaml:4:56: steps[1].reads[0]: unknown value "colour" (want one of `,
 	} {
 		if !strings.Contains(stderr, want) {
 			t.Errorf("stderr lacks %q:\n%s", want, stderr)

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anchor-host/anchor-host/internal/testbuild"
+	"github.com/anchor-host/anchor-host/internal/testkit/testbuild"
 )
 
 // limited runs the command in a folder with a bound on its address space in KiB, and returns its exit

@@ -60,7 +60,7 @@ func TestValidateIsWhatServeDoes(t *testing.T) {
 		"server: {keys: keys.yaml}":                                                   {codeInvalid, "garbage"},
 		"server: {keys: none.yaml}":                                                   {codeNotFound, "anchor-host keys add --tenant NAME"},
 		"server: {keys: none.yaml, listen: '0.0.0.0:0'}":                              {codeNotFound, "none.yaml"},
-		"server: {listen: '0.0.0.0:0'}":                                               {codeFailure, "listen on 127.0.0.1, or set server.keys"},
+		"server: {listen: '0.0.0.0:0'}":                                               {codeInvalid, "listen on 127.0.0.1, or set server.keys"},
 		"server: {tls: {cert: none.pem, key: none.pem}}":                              {codeNotFound, "server.tls.cert: open "},
 		"server: {tls: {cert: torn.pem, key: torn.pem}}":                              {codeInvalid, "torn.pem"},
 		"server: {audit: {path: none/a.jsonl}}":                                       {codeNotFound, "none/a.jsonl.key"},

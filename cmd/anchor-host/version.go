@@ -14,6 +14,21 @@ func versionLine(v cli.BuildInfo) string {
 	return fmt.Sprintf("anchor-host %s (ABI %d, %s, wazero %s, %s)\n", v.Version, v.ABI, v.Go, v.Wazero, v.Platform)
 }
 
+// versionFlag adds --version. Cobra's own needs a template, with which the linker keeps every exported method.
+// Without a command cobra asks for the help.
+func (a *app) versionFlag(root *cobra.Command) {
+	flags := root.Flags()
+	version := flags.BoolP("version", "v", false, "version for "+root.Name())
+	help := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		if cmd != root || !*version || flags.Changed("help") {
+			help(cmd, args)
+			return
+		}
+		_, _ = fmt.Fprint(cmd.OutOrStdout(), versionLine(cli.ReadBuildInfo()))
+	})
+}
+
 func (a *app) versionCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "version",

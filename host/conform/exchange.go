@@ -2,6 +2,7 @@ package conform
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -45,9 +46,7 @@ func (t Exchanges) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, noResponse(req.Context(), r.Error, req.URL.Hostname())
 	}
 	resp := &http.Response{StatusCode: r.Status, Header: http.Header{}, Request: req, Body: io.NopCloser(bytes.NewReader(r.Bytes()))}
-	if resp.StatusCode == 0 {
-		resp.StatusCode = http.StatusOK
-	}
+	resp.StatusCode = cmp.Or(resp.StatusCode, http.StatusOK)
 	if len(r.Body) > 0 && r.Body[0] != '"' {
 		resp.Header.Set("Content-Type", "application/json")
 	}

@@ -49,30 +49,25 @@ func (s *store) of(ctx context.Context, owner host.KVOwner) *conformance.Replay 
 	return s.others[owner]
 }
 
-// Get implements host.KVStore.
 func (s *store) Get(ctx context.Context, owner host.KVOwner, key string) ([]byte, error) {
 	return s.of(ctx, owner).Get(key), nil
 }
 
-// Set implements host.KVStore.
 func (s *store) Set(ctx context.Context, owner host.KVOwner, key string, value []byte) error {
 	s.of(ctx, owner).Set(key, value)
 	return nil
 }
 
-// Delete implements host.KVStore.
 func (s *store) Delete(ctx context.Context, owner host.KVOwner, key string) error {
 	s.of(ctx, owner).Set(key, nil)
 	return nil
 }
 
-// Usage implements host.KVStore.
 func (s *store) Usage(ctx context.Context, owner host.KVOwner) (keys, bytes int64, err error) {
 	keys, bytes = s.of(ctx, owner).Usage()
 	return keys, bytes, nil
 }
 
-// Forget implements host.KVStore.
 func (s *store) Forget(context.Context, string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,10 +78,8 @@ func (s *store) Forget(context.Context, string) error {
 // tokenizer returns the numbers of the case that runs, and counts other texts.
 type tokenizer struct{}
 
-// Name implements host.Tokenizer.
 func (tokenizer) Name() string { return "replay" }
 
-// Count implements host.Tokenizer.
 func (tokenizer) Count(ctx context.Context, texts ...string) ([]int, error) {
 	r := conformance.ReplayOf(ctx)
 	out := make([]int, len(texts))

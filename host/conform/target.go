@@ -1,14 +1,17 @@
 package conform
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/abi/conformance"
+	"github.com/anchor-host/anchor-host/abi/manifest"
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/pipeline"
@@ -40,15 +43,9 @@ func New(h *host.Host, spec *spec.Spec, cfg host.PluginConfig) *Target {
 // Settle returns a configuration with the limits of the kit, and with fixed clock and random
 // numbers.
 func Settle(cfg host.PluginConfig) host.PluginConfig {
-	if cfg.Limits.Timeout == 0 {
-		cfg.Limits.Timeout = DefaultTimeout
-	}
-	if cfg.Limits.Fuel == 0 {
-		cfg.Limits.Fuel = int64(DefaultTimeout/host.DefaultTimeout) * host.DefaultFuel
-	}
-	if cfg.Limits.QueueTimeout == 0 {
-		cfg.Limits.QueueTimeout = cfg.Limits.Timeout
-	}
+	cfg.Limits.Timeout = cmp.Or(cfg.Limits.Timeout, DefaultTimeout)
+	cfg.Limits.Fuel = cmp.Or(cfg.Limits.Fuel, int64(DefaultTimeout/host.DefaultTimeout)*host.DefaultFuel)
+	cfg.Limits.QueueTimeout = cmp.Or(cfg.Limits.QueueTimeout, cfg.Limits.Timeout)
 	cfg.Deterministic, cfg.Lane, cfg.Limits.Instances, cfg.Limits.BreakAfter = true, host.LaneAuto, 1, host.Unlimited
 	return cfg
 }
@@ -71,7 +68,7 @@ func (t *Target) Describe() conformance.Description {
 	d := conformance.Description{
 		Manifest: t.spec.Manifest, Digest: t.spec.Digest, Size: t.spec.Size, CountTokens: countTokens,
 		MaxItems: bound(t.config.Limits.Items, host.DefaultItems), MaxTokens: bound(t.config.Limits.Tokens, host.DefaultTokens),
-		Remembers: g.KV != nil || g.HTTP != nil && !t.Sealed || writable(g.Files),
+		Remembers: g.KV != nil && t.asks(manifest.PermissionKV) || g.HTTP != nil && !t.Sealed && t.asks(manifest.PermissionHTTP) || writable(g.Files) && t.asks(manifest.PermissionFiles),
 	}
 	for _, o := range t.spec.Operations {
 		if o.Operation != abi.OpInit {
@@ -79,6 +76,12 @@ func (t *Target) Describe() conformance.Description {
 		}
 	}
 	return d
+}
+
+// asks reports whether the plugin asks for a permission. Without that, a grant has no effect.
+func (t *Target) asks(kind string) bool {
+	m := t.spec.Manifest
+	return m == nil || slices.ContainsFunc(m.Permissions, func(p manifest.Permission) bool { return p.Kind == kind })
 }
 
 // bound is a limit as the kit knows it, where 0 means that there is none. The kit does not check
@@ -94,12 +97,7 @@ func bound(v, def int) int {
 }
 
 func writable(files []host.FileGrant) bool {
-	for _, f := range files {
-		if f.Mode == host.ModeRW {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(files, func(f host.FileGrant) bool { return f.Mode == host.ModeRW })
 }
 
 // operation is what a step without options is granted, and the priority that
@@ -118,9 +116,7 @@ func operation(o spec.Operation) conformance.Operation {
 	for _, s := range sources {
 		out.Sources = append(out.Sources, string(s))
 	}
-	if out.MaxPriority == 0 {
-		out.MaxPriority = sources[0].DefaultPriority()
-	}
+	out.MaxPriority = cmp.Or(out.MaxPriority, sources[0].DefaultPriority())
 	return out
 }
 
@@ -149,7 +145,6 @@ func (t *Target) Load(ctx context.Context, o conformance.LoadOptions) (conforman
 // guest is a loaded plugin.
 type guest struct{ plugin *host.Plugin }
 
-// Call implements conformance.Guest.
 func (g guest) Call(ctx context.Context, c conformance.Call) (*conformance.Answer, error) {
 	lane := host.Lane(c.Lane)
 	if c.Extism {
@@ -159,7 +154,7 @@ func (g guest) Call(ctx context.Context, c conformance.Call) (*conformance.Answe
 	if err != nil {
 		return nil, trace(err)
 	}
-	return &conformance.Answer{Status: x.Status, Output: x.Output, Memory: x.Memory, Time: x.Time}, nil
+	return &conformance.Answer{Status: x.Status, Output: x.Output, Memory: x.Memory, Fuel: x.Fuel, Time: x.Time}, nil
 }
 
 // tracedError tells the kit what the guest wrote, and its call stack.
@@ -179,5 +174,4 @@ func trace(err error) error {
 	return tracedError{failed}
 }
 
-// Close implements conformance.Guest.
 func (g guest) Close(ctx context.Context) error { return g.plugin.Close(ctx) }

@@ -14,7 +14,7 @@ import (
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/conform"
 	"github.com/anchor-host/anchor-host/host/spec"
-	"github.com/anchor-host/anchor-host/internal/testbuild"
+	"github.com/anchor-host/anchor-host/internal/testkit/testbuild"
 )
 
 const fixtures = "../../testdata/wasm"

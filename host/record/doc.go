@@ -4,10 +4,17 @@
 // Whoever receives a [Call] sees no secrets: the host has put asterisks in their place.
 package record
 
-import "github.com/anchor-host/anchor-host/abi"
+import (
+	"time"
+
+	"github.com/anchor-host/anchor-host/abi"
+)
 
 // MaxBytes bounds what the host collects of one call, in bytes. What is beyond it is left out.
 const MaxBytes = 8 << 20
+
+// MaxFailureBytes bounds what the host collects of one call if it hands over failures only, in bytes.
+const MaxFailureBytes = 64 << 10
 
 // Call is one call of a plugin. Call and its lists may be kept, and must not be changed.
 type Call struct {
@@ -49,6 +56,31 @@ type Call struct {
 	LeftOut int64
 
 	used int64
+	// brief collects for failures only: the request is not copied, and the answer is not kept. ended
+	// says that the call ended well, so that the next one of the instance can use the memory.
+	brief, ended bool
+}
+
+// Failure is a call that failed. LeftOut, and a Request that is nil although the plugin has the lane
+// JSON, say that the call cannot be repeated: it was longer than MaxFailureBytes, or refused before the
+// plugin received it.
+type Failure struct {
+	// Call is the call without its answer. Err is the whole cause, for operators.
+	Call
+	// Time is when the call ended, Tenant whose call it was.
+	Time   time.Time
+	Tenant string
+	// Reason is the typed reason. Public is the cause without what only operators may see, and Remedy
+	// what to do, "" where the host does not know.
+	Reason         abi.Reason
+	Public, Remedy string
+	// Output is the end of what the plugin wrote to stderr, stdout and the log, and Stack its call stack
+	// after a trap. Each has at most 8 KiB.
+	Output, Stack string
+	// Digest is that of the module. Timeout, Fuel and Memory bounded the call: time, units, bytes.
+	Digest       string
+	Timeout      time.Duration
+	Fuel, Memory int64
 }
 
 // HTTP is an HTTP request of a plugin as the plugin stated it, without the headers that the host
@@ -81,6 +113,9 @@ type Service struct {
 	// Name is embed, search or llm.
 	Name            string
 	Request, Answer []byte
+
+	// asked and got are both before they are encoded.
+	asked, got any
 }
 
 // Count is a text and the number of its tokens.

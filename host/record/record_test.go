@@ -28,14 +28,14 @@ func TestNoSecretIsHandedOver(t *testing.T) {
 		var got Call
 		p := plugin(func(c Call) { got = c }, secret)
 		p.Config = map[string]string{"key": form}
-		c := p.Begin()
+		c := p.Begin(nil)
 		c.Ask([]byte(`{"a":"` + form + `"}`))
 		c.Sent(HTTP{URL: "https://a.test/?q=" + form, Headers: map[string]string{"X-" + form: "Bearer " + form}, Body: []byte(form), ResponseBody: []byte(form)}, []byte(`{"x":"`+inJSON(form)+`"}`))
 		c.Stored("k"+form, []byte(form), true)
 		c.Counted(form, 1)
 		c.Logged("info", form)
 		c.Reply(false, []byte(form))
-		p.End(c, abi.OpFilter, "", "failed at "+form)
+		p.End(c, abi.OpFilter, "", &Failure{Call: Call{Err: "failed at " + form}})
 		all := fmt.Sprintf("%s %s %s %s %+v", got.Request, got.Answer, got.Config, got.Err, got.HTTP) + fmt.Sprintf("%s %s %+v %s", got.HTTP[0].Body, got.HTTP[0].ResponseBody, got.Counts, got.Log) +
 			got.KV[0].Key + string(got.KV[0].Value)
 		core := form
@@ -53,9 +53,9 @@ func TestSecretsByPlace(t *testing.T) {
 	var got Call
 	p := plugin(func(c Call) { got = c })
 	p.Config = map[string]string{"a": "alpha-key", "b": "beta-key", "c": "harmless"}
-	c := p.Begin()
+	c := p.Begin(nil)
 	c.Sent(HTTP{URL: "https://a.test/?api_key=beta-key&q=harmless", Headers: map[string]string{"authorization": "Bearer alpha-key"}}, []byte(`{"set-cookie":"session-1"}`))
-	p.End(c, abi.OpRetrieve, "", "")
+	p.End(c, abi.OpRetrieve, "", nil)
 	if text := fmt.Sprint(got); strings.Contains(text, "alpha") || strings.Contains(text, "beta") || strings.Contains(text, "session") || got.Config["c"] != "harmless" {
 		t.Error(text)
 	}
@@ -65,7 +65,7 @@ func TestSecretsByPlace(t *testing.T) {
 func TestCallsAreBounded(t *testing.T) {
 	var got Call
 	p := plugin(func(c Call) { got = c })
-	c := p.Begin()
+	c := p.Begin(nil)
 	body := make([]byte, 1<<20)
 	for range 100 {
 		c.Sent(HTTP{URL: "u", ResponseBody: body}, nil)
@@ -73,7 +73,7 @@ func TestCallsAreBounded(t *testing.T) {
 	for range 1 << 20 {
 		c.Stored("", nil, false)
 	}
-	p.End(c, abi.OpRetrieve, "", "")
+	p.End(c, abi.OpRetrieve, "", nil)
 	if n := len(got.HTTP); n != 7 || got.LeftOut < 93<<20 || len(got.KV) > MaxBytes/overhead {
 		t.Errorf("%d requests, %d uses of the store, left out %d", n, len(got.KV), got.LeftOut)
 	}
@@ -91,15 +91,15 @@ func TestCallsAreApart(t *testing.T) {
 		}
 		seen[c.KV[1].Key] = true
 	})
-	i := p.Begin()
+	i := p.Begin(nil)
 	i.Stored("init", nil, false)
 	p.EndInit(i)
 	var all sync.WaitGroup
 	for n := range 50 {
 		all.Go(func() {
-			c := p.Begin()
+			c := p.Begin(nil)
 			c.Stored(fmt.Sprint(n), nil, false)
-			p.End(c, abi.OpFilter, "", "")
+			p.End(c, abi.OpFilter, "", nil)
 		})
 	}
 	all.Wait()
@@ -113,7 +113,7 @@ func TestNothingIsCollectedUnasked(t *testing.T) {
 	var p *Plugin
 	body := []byte("body")
 	if n := testing.AllocsPerRun(100, func() {
-		c := p.Begin()
+		c := p.Begin(nil)
 		c.Ask(body)
 		c.Stored("k", body, true)
 		c.Logged("info", "line")
@@ -128,7 +128,7 @@ func BenchmarkOff(b *testing.B) {
 	var p *Plugin
 	body := []byte("body")
 	for b.Loop() {
-		c := p.Begin()
+		c := p.Begin(nil)
 		c.Ask(body)
 		c.Reply(false, body)
 	}

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -217,9 +218,7 @@ func ReadFile(path string) (*Spec, error) { return Reader{codestore.Off}.ReadFil
 // ReadFile is the function [ReadFile].
 func (r Reader) ReadFile(path string) (*Spec, error) {
 	dir, file := filepath.Split(filepath.Clean(path))
-	if dir == "" {
-		dir = "."
-	}
+	dir = cmp.Or(dir, ".")
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, fmt.Errorf("module %s: open: %w (give the path of a module)", path, cause(err))

@@ -69,8 +69,7 @@ func unreadable(name string, err error) error {
 
 // cause removes the operation and path from a file error. The caller names them better.
 func cause(err error) error {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return pe.Err
 	}
 	return err

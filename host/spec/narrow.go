@@ -76,14 +76,15 @@ func narrowOperation(own manifest.OperationSpec, side *manifest.OperationSpec) e
 	if side.Timeless && !own.Timeless {
 		return errors.New("is timeless, which the module does not promise")
 	}
+	if side.Tool != own.Tool && side.Tool != "" {
+		return errors.New("is another tool than the module's")
+	}
 	if err := narrowSchema(own.Settings, &side.Settings); err != nil {
 		return err
 	}
 	o, d := own.Defaults, &side.Defaults
 	d.Priority, d.TopK = cmp.Or(d.Priority, o.Priority), cmp.Or(d.TopK, o.TopK)
-	if d.OnError == "" {
-		d.OnError = o.OnError
-	}
+	d.OnError = cmp.Or(d.OnError, o.OnError)
 	if most := cmp.Or(o.TopK, DefaultTopK); d.TopK > most {
 		return fmt.Errorf("has defaults.top_k %d, the module %d", d.TopK, most)
 	}

@@ -9,7 +9,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"sync/atomic"
+
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/codestore"
@@ -25,7 +28,7 @@ type source struct {
 	// dir is a directory and file the name of a file in it, if wasm is nil.
 	dir, file string
 	digest    [sha256.Size]byte
-	// held is the module that Keep has read. nil: it was not asked to.
+	// held is the module that Keep has read, packed with zstd. nil: it was not asked to.
 	held atomic.Pointer[[]byte]
 	// info is what is known of the module. Of the custom sections only the manifest has its content.
 	info *wasmbin.Info
@@ -38,7 +41,7 @@ func (s *source) bytes() ([]byte, error) {
 		return s.wasm, nil
 	}
 	if held := s.held.Load(); held != nil {
-		return *held, nil
+		return unpack(*held)
 	}
 	root, err := openFolder(s.dir)
 	if err != nil {
@@ -64,11 +67,43 @@ func (s *source) bytes() ([]byte, error) {
 // Keep holds the module in memory, so that it can be loaded again when its file is damaged or gone. The
 // error says why it cannot be read.
 func (s *Spec) Keep() error {
+	if s.source.held.Load() != nil {
+		return nil
+	}
 	wasm, err := s.source.bytes()
-	if err == nil && s.source.wasm == nil {
-		s.source.held.Store(&wasm)
+	if err != nil || s.source.wasm != nil {
+		return err
+	}
+	packed, err := pack(wasm)
+	if err == nil {
+		s.source.held.Store(&packed)
 	}
 	return err
+}
+
+// packing lets one module be packed at a time: that takes some MiB.
+var packing sync.Mutex
+
+// pack makes a module smaller, to about a third, for memory in which it may never be read.
+func pack(wasm []byte) ([]byte, error) {
+	packing.Lock()
+	defer packing.Unlock()
+	w, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20))
+	if err != nil {
+		return nil, err
+	}
+	defer w.Close()
+	return slices.Clip(w.EncodeAll(wasm, make([]byte, 0, len(wasm)/3))), nil
+}
+
+// unpack returns what pack was given.
+func unpack(packed []byte) ([]byte, error) {
+	r, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(wasmbin.MaxSize))
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return r.DecodeAll(packed, nil)
 }
 
 // mostRead is up to which size, in bytes, the custom sections of these names are read once the module

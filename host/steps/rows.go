@@ -70,7 +70,6 @@ func (v *rowView) index(row int) int {
 
 func (v *rowView) item(i int) *pipeline.Item { return &v.items[v.index(i)] }
 
-// Len implements abi.Rows.
 func (v *rowView) Len() int {
 	if v.at != nil {
 		return len(v.at)
@@ -78,13 +77,10 @@ func (v *rowView) Len() int {
 	return len(v.items)
 }
 
-// ID implements abi.Rows.
 func (v *rowView) ID(i int) string { return v.item(i).ID }
 
-// Score implements abi.Rows.
 func (v *rowView) Score(i int) float64 { return v.item(i).Score }
 
-// CopyScores implements abi.ScoreCopier.
 func (v *rowView) CopyScores(dst []float64) {
 	if v.at != nil {
 		for row, i := range v.at {
@@ -98,25 +94,18 @@ func (v *rowView) CopyScores(dst []float64) {
 	}
 }
 
-// Text implements abi.Rows.
 func (v *rowView) Text(i int) string { return v.item(i).Content }
 
-// Metadata implements abi.Rows.
 func (v *rowView) Metadata(i int) map[string]any { return v.item(i).Metadata }
 
-// Source implements abi.Rows.
 func (v *rowView) Source(i int) string { return string(v.item(i).Source) }
 
-// Priority implements abi.Rows.
 func (v *rowView) Priority(i int) int { return v.item(i).Priority }
 
-// TokenCount implements abi.Rows.
 func (v *rowView) TokenCount(i int) int { return v.item(i).TokenCount }
 
-// CreatedAt implements abi.Rows.
 func (v *rowView) CreatedAt(i int) time.Time { return v.item(i).CreatedAt }
 
-// Embedding implements abi.Rows.
 func (v *rowView) Embedding(i int) []float32 {
 	if v.vectors == nil {
 		return nil

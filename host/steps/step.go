@@ -59,7 +59,6 @@ type changeStep struct {
 // Isolated implements pipeline.Isolated: a guest only ever gets copies.
 func (s *changeStep) Isolated() {}
 
-// Run implements pipeline.Step.
 func (s *changeStep) Run(ctx context.Context, q *pipeline.Query, items []pipeline.Item) ([]pipeline.Item, error) {
 	return s.RunInto(ctx, q, items, nil)
 }
@@ -115,12 +114,10 @@ func (a *question) end() {
 // retrieveStep runs retrieve.
 type retrieveStep struct{ retriever }
 
-// Append implements pipeline.Appender.
 func (s *retrieveStep) Append(ctx context.Context, q *pipeline.Query, items []pipeline.Item) ([]pipeline.Item, error) {
 	return s.o.added(ctx, q, &abi.Envelope{TokensLeft: tokensLeft(ctx, items)})
 }
 
-// Run implements pipeline.Step.
 func (s *retrieveStep) Run(ctx context.Context, q *pipeline.Query, items []pipeline.Item) ([]pipeline.Item, error) {
 	more, err := s.Append(ctx, q, items)
 	if err != nil {
@@ -135,7 +132,6 @@ type retriever struct{ o *operation }
 // Isolated implements pipeline.Isolated: a guest only ever gets copies.
 func (r retriever) Isolated() {}
 
-// Retrieve implements pipeline.Retriever.
 func (r retriever) Retrieve(ctx context.Context, q *pipeline.Query, topK int) ([]pipeline.Item, error) {
 	return r.o.added(ctx, q, &abi.Envelope{TopK: max(0, topK), TokensLeft: tokensLeft(ctx, nil)})
 }

@@ -3,10 +3,12 @@ package agentstore
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/anchor-host/anchor-host/anchor/builds"
+	"github.com/anchor-host/anchor-host/internal/agents/note"
 	"github.com/anchor-host/anchor-host/internal/costs"
 	"github.com/anchor-host/anchor-host/internal/decode"
 	"github.com/anchor-host/anchor-host/internal/kvstore"
@@ -27,16 +29,12 @@ var checks = map[string]func(key store.Key, rec *store.Record) error{
 	builds.KindSummary: checkBuild(builds.CheckSummary), builds.KindDetail: checkBuild(builds.CheckDetail),
 	costs.Kind: func(_ store.Key, rec *store.Record) error { return costs.Check(rec) },
 	KindIntent: checkIntent, KindPlan: checkPlan, KindSnapshot: checkSnapshot, KindCut: checkCut, KindOwner: checkOwner, kvstore.Kind: kvstore.Check,
+	note.KindNote: note.Check, note.KindOrders: note.CheckOrders,
 }
 
 // Kinds returns all kinds of records, sorted.
 func Kinds() []string {
-	var kinds []string
-	for kind := range checks {
-		kinds = append(kinds, kind)
-	}
-	slices.Sort(kinds)
-	return kinds
+	return slices.Sorted(maps.Keys(checks))
 }
 
 // oldVector is the kind of records that exports of older versions have: vectors of facts, which
@@ -46,7 +44,7 @@ const oldVector = "vector"
 // Check is a [store.Check]. It refuses a record that cannot be read as its kind. The errors wrap
 // [store.ErrInvalid].
 func Check(key store.Key, rec *store.Record) error {
-	if key.Kind == oldVector {
+	if key.Kind == oldVector || key.Tenant == store.ClusterTenant { // a copy is no host of the cluster
 		return store.ErrSkip
 	}
 	check := checks[key.Kind]

@@ -58,7 +58,7 @@ func TestCheck(t *testing.T) {
 		{`{"kind":"fact","data":{}}`, "fact"},
 		{`{"kind":"fact","data":[]}`, "fact"},
 		{`{"kind":"fact","stream":"c","data":{"content":"x"}}`, "stream"},
-		{`{"kind":"facts","data":{"content":"x"}}`, "want one of build, build_detail, cost, cut, digest, fact, frame, intent, kv, owner, plan, promoted, relation, run, snapshot, state, turn"},
+		{`{"kind":"facts","data":{"content":"x"}}`, "want one of build, build_detail, cost, cut, digest, fact, frame, intent, kv, note, order, owner, plan, promoted, relation, run, snapshot, state, turn"},
 		{`{"kind":"turn","data":{"role":"user","content":"x"}}`, "stream"},
 		{`{"kind":"turn","stream":"c","data":{"role":"king","content":"x"}}`, "role"},
 		{`{"kind":"turn","stream":"c","data":{"role":"user","content":"x","token_count":-1}}`, "token_count"},

@@ -1,12 +1,15 @@
 package agentstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 
+	"github.com/anchor-host/anchor-host/internal/storeurl"
+	"github.com/anchor-host/anchor-host/pipeline/postgres"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 	"github.com/anchor-host/anchor-host/pipeline/sqlite"
 	"github.com/anchor-host/anchor-host/store"
@@ -28,12 +31,19 @@ const (
 // disk. The log needs this much for records of a few hundred KiB.
 const reserve = 512 << 10
 
-// Only this file chooses the store implementation for the command and package anchor. Another
-// implementation is chosen here.
+// Only this file chooses the store implementation for the command and package anchor: a URL is that of
+// a database, all else is a file.
 
-// Path returns the file of the store: path, or the default file of the user if path is empty.
+// Path returns the file of the store for messages: path, or the default file of the user if path is empty.
+// Of a URL it leaves out the password.
 func Path(path string) (string, error) {
-	if path != "" {
+	if err := storeurl.Check(path); err != nil {
+		return "", fmt.Errorf("open store: %w: %w", store.ErrInvalid, err)
+	}
+	switch {
+	case storeurl.Is(path):
+		return storeurl.Address(path), nil
+	case path != "":
 		return path, nil
 	}
 	path, err := sqlite.DefaultPath()
@@ -43,15 +53,21 @@ func Path(path string) (string, error) {
 	return path, nil
 }
 
-// Open opens the store in a file and creates it if it does not exist. An empty path means the
-// default file of the user. synchronous is full or normal; empty means full.
+// Open opens the store in a file or a database, and creates it if it does not exist. An empty path means
+// the default file of the user. synchronous is full or normal; empty means full.
 func Open(ctx context.Context, path, synchronous string) (store.Store, error) {
+	if storeurl.Is(path) {
+		return openURL(ctx, path, synchronous, false)
+	}
 	return open(ctx, path, options(synchronous, reserve))
 }
 
 // OpenToDelete opens the store like [Open], to delete from it on a full disk. It releases the
 // disk space that is reserved for this. It returns nil if no space is reserved.
 func OpenToDelete(ctx context.Context, path, synchronous string) (store.Store, error) {
+	if storeurl.Is(path) {
+		return nil, nil
+	}
 	path, err := Path(path)
 	if err != nil || !sqlite.FreeReserve(path) {
 		return nil, err
@@ -63,7 +79,7 @@ func OpenToDelete(ctx context.Context, path, synchronous string) (store.Store, e
 // disk is full, it opens an existing store for reading only.
 func OpenToRead(ctx context.Context, path, synchronous string) (store.Store, error) {
 	s, err := Open(ctx, path, synchronous)
-	if !errors.Is(err, store.ErrReadOnly) && !errors.Is(err, store.ErrFull) {
+	if storeurl.Is(path) || !errors.Is(err, store.ErrReadOnly) && !errors.Is(err, store.ErrFull) {
 		return s, err
 	}
 	s, readErr := open(ctx, path, sqlite.Options{ReadOnly: true})
@@ -76,6 +92,13 @@ func OpenToRead(ctx context.Context, path, synchronous string) (store.Store, err
 // OpenExisting opens the store like [OpenToRead], but makes no file: what would be in one is in an empty store in
 // memory, which has no index for collections.
 func OpenExisting(ctx context.Context, path, synchronous string) (store.Store, error) {
+	if storeurl.Is(path) {
+		s, err := openURL(ctx, path, synchronous, true)
+		if errors.Is(err, store.ErrNotFound) {
+			return store.NewMemory(), nil
+		}
+		return s, err
+	}
 	path, err := Path(path)
 	if err != nil {
 		return nil, err
@@ -88,6 +111,13 @@ func OpenExisting(ctx context.Context, path, synchronous string) (store.Store, e
 
 // Schema returns the version of the schema of the store in a file, and changes nothing.
 func Schema(ctx context.Context, path string) (version int, err error) {
+	if storeurl.Is(path) {
+		err = inspectURL(ctx, path, func(s *postgres.Store) error {
+			version, err = s.Schema(ctx)
+			return err
+		})
+		return version, err
+	}
 	err = inspect(ctx, path, func(s *sqlite.Store) error {
 		version, err = s.Schema(ctx)
 		return err
@@ -99,6 +129,10 @@ func Schema(ctx context.Context, path string) (version int, err error) {
 // program, of a newer version, or damaged. A file that is not there, is empty or has an older schema is
 // fine: a start makes it a store. An empty path means the default file of the user.
 func Usable(ctx context.Context, path string) error {
+	if storeurl.Is(path) {
+		_, _, err := storeurl.Split(path) // the server is not asked
+		return err
+	}
 	path, err := Path(path)
 	if err != nil {
 		return err
@@ -119,6 +153,9 @@ func Usable(ctx context.Context, path string) error {
 // Verify reads the whole store in a file and changes nothing. The error is [store.ErrCorrupt] if
 // the file is damaged.
 func Verify(ctx context.Context, path string) error {
+	if storeurl.Is(path) {
+		return inspectURL(ctx, path, func(s *postgres.Store) error { return s.Check(ctx) })
+	}
 	return inspect(ctx, path, func(s *sqlite.Store) error { return s.Check(ctx) })
 }
 
@@ -148,46 +185,70 @@ func inspect(ctx context.Context, path string, f func(*sqlite.Store) error) (err
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if closed := s.Close(); err == nil {
-			err = closed
-		}
-	}()
+	defer func() { err = cmp.Or(err, s.Close()) }()
 	return f(s)
+}
+
+// Listed is a collection of a store.
+type Listed struct {
+	retrieve.CollectionInfo
+	// Unusable is the error that ingestion and searches would have, nil for none.
+	Unusable error
+}
+
+// readable is an index that knows which of its collections another version of the program made.
+type readable interface {
+	retrieve.Index
+	Readable(context.Context, retrieve.Collection) error
 }
 
 // Collections lists the collections in the store of a file, by tenant, and changes nothing: those of the
 // given tenants, and with others those of all tenants that the store has. The error wraps fs.ErrNotExist if
 // there is no such file.
-func Collections(ctx context.Context, path string, tenants []string, others bool) (lists map[string][]retrieve.CollectionInfo, err error) {
-	if path, err = Path(path); err != nil {
-		return nil, err
-	}
-	if _, err := os.Stat(path); err != nil {
-		return nil, err
-	}
-	lists = map[string][]retrieve.CollectionInfo{}
-	err = inspect(ctx, path, func(s *sqlite.Store) error {
+func Collections(ctx context.Context, path string, tenants []string, others bool) (lists map[string][]Listed, err error) {
+	lists = map[string][]Listed{}
+	list := func(of store.Lister, index readable) error {
 		if others {
-			more, err := s.Tenants(ctx)
+			more, err := of.Tenants(ctx)
 			if err != nil {
 				return err
 			}
 			tenants = append(more, tenants...)
 		}
 		for _, tenant := range tenants {
-			if lists[tenant], err = s.Index().Collections(ctx, tenant); err != nil {
+			infos, err := index.Collections(ctx, tenant)
+			if err != nil {
 				return err
+			}
+			lists[tenant] = nil
+			for _, c := range infos {
+				lists[tenant] = append(lists[tenant], Listed{c, index.Readable(ctx, retrieve.Collection{Tenant: tenant, Name: c.Name})})
 			}
 		}
 		return nil
-	})
-	return lists, err
+	}
+	if storeurl.Is(path) {
+		err := inspectURL(ctx, path, func(s *postgres.Store) error { return list(s, s.Index()) })
+		if errors.Is(err, store.ErrNotFound) {
+			err = fmt.Errorf("%w: %w", err, fs.ErrNotExist)
+		}
+		return lists, err
+	}
+	if path, err = Path(path); err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(path); err != nil {
+		return nil, err
+	}
+	return lists, inspect(ctx, path, func(s *sqlite.Store) error { return list(s, s.Index()) })
 }
 
 // IndexOf returns the index of collections in a store, and false if the store has none.
 func IndexOf(s store.Store) (retrieve.Index, bool) {
-	if s, ok := s.(*sqlite.Store); ok {
+	switch s := s.(type) {
+	case *sqlite.Store:
+		return s.Index(), true
+	case *postgres.Store:
 		return s.Index(), true
 	}
 	return nil, false
@@ -196,6 +257,9 @@ func IndexOf(s store.Store) (retrieve.Index, bool) {
 // Backup copies the store in a file into a new file, also while others use it; see
 // [sqlite.Backup]. An empty path means the default file of the user.
 func Backup(ctx context.Context, path, file string) (sqlite.Copy, error) {
+	if storeurl.Is(path) {
+		return sqlite.Copy{}, ownTools("back up", path, dumpCommand(file))
+	}
 	path, err := Path(path)
 	if err != nil {
 		return sqlite.Copy{}, err
@@ -206,6 +270,9 @@ func Backup(ctx context.Context, path, file string) (sqlite.Copy, error) {
 // Restore makes a store of a backup, where there is none; see [sqlite.Restore]. An empty path
 // means the default file of the user.
 func Restore(ctx context.Context, file, path string) (sqlite.Copy, error) {
+	if storeurl.Is(path) {
+		return sqlite.Copy{}, ownTools("restore", path, restoreCommand(file))
+	}
 	path, err := Path(path)
 	if err != nil {
 		return sqlite.Copy{}, err
@@ -214,8 +281,12 @@ func Restore(ctx context.Context, file, path string) (sqlite.Copy, error) {
 }
 
 // Examine reads the whole store or backup in a file, also one with an older schema, and changes
-// nothing; see [sqlite.Examine]. An empty path means the default file of the user.
+// nothing; see [sqlite.Examine]. An empty path means the default file of the user. Of a database it reads all
+// records, and Bytes are those of their data.
 func Examine(ctx context.Context, path string) (sqlite.Copy, error) {
+	if storeurl.Is(path) {
+		return examineURL(ctx, path)
+	}
 	path, err := Path(path)
 	if err != nil {
 		return sqlite.Copy{}, err

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anchor-host/anchor-host/internal/await"
 	"github.com/anchor-host/anchor-host/internal/observe"
+	"github.com/anchor-host/anchor-host/internal/testkit/await"
 )
 
 // client makes a client, and a function that posts to a server that answers with f. n is how many

@@ -143,25 +143,17 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// Each place that names a plugin narrows what it reads: a name that its operation does not
-// have is refused.
+// A step narrows what its plugin reads, or the plugins of its retrievers: a name that the operation does not have
+// is refused.
 func TestReadsReachThePlugin(t *testing.T) {
 	reads := []string{"colour"}
-	use := config.Use{Name: "documents", Reads: reads}
-	found := config.Use{Name: "unfolds-items", Reads: reads}
-	variants := config.Step{Name: "s", Operation: "transform_query", Retrievers: []config.Member{{Use: found}}, Use: config.Use{Name: "documents"}}
-	routed := config.Step{Name: "s", Operation: "classify", Routes: map[string]config.Use{"a": found}, Default: "a", Use: config.Use{Name: "documents"}}
-	for name, c := range map[string]config.Config{
-		"format":       {Format: config.Choice{Use: &use}},
-		"memory":       {Memory: config.Memory{Use: config.Use{Name: "unfolds-items", Reads: reads}}},
-		"conversation": {Memory: config.Memory{Conversation: &config.Conversation{Compact: &use}}},
-		"step":         {Steps: []config.Step{{Name: "s", Operation: "filter", Use: config.Use{Name: "unfolds-items", Reads: reads}}}},
-		"retriever":    {Steps: []config.Step{variants}},
-		"route":        {Steps: []config.Step{routed}},
-		"provider":     {Agent: config.Agent{Providers: []config.Provider{{Priority: 15, Use: config.Use{Name: "documents", Reads: reads}}}}},
-		"compaction":   {Agent: config.Agent{Compaction: config.Compaction{Compact: &use}}},
+	for name, step := range map[string]config.Step{
+		"step":       {Operation: "filter", Use: config.Use{Name: "unfolds-items"}},
+		"retrievers": {Retrievers: []config.Member{{Plain: config.Plain{Name: "unfolds-items"}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			step.Name, step.Reads = "s", reads
+			c := config.Config{Steps: []config.Step{step}}
 			c.Tokenizer.Name = "words"
 			c.Plugins.Dir, c.Plugins.CacheDir = "../../testdata/wasm", "off"
 			g, err := assemble.Open(assemble.LoadedOf(&c), assemble.Options{})
@@ -169,12 +161,7 @@ func TestReadsReachThePlugin(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer g.Close(t.Context())
-			if name == "provider" || name == "compaction" {
-				_, err = g.Agent(t.Context())
-			} else {
-				_, err = g.Pipeline(t.Context(), "")
-			}
-			if err == nil || !strings.Contains(err.Error(), `unknown column "colour"`) {
+			if _, err = g.Pipeline(t.Context(), ""); err == nil || !strings.Contains(err.Error(), `unknown column "colour"`) {
 				t.Errorf("error %v", err)
 			}
 		})

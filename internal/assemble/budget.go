@@ -57,7 +57,10 @@ func fits(b *fill.Budget, window int) error {
 	if errors.Is(err, pipeline.ErrBudget) {
 		return fmt.Errorf("%w: window.budget: the allocations and the %d tokens of the answer exceed the %d of window.max_tokens: %w (%s)", config.ErrInvalid, b.ReserveTokens, b.TotalTokens, pipeline.ErrBudget, remedy)
 	}
-	return err
+	if err != nil {
+		return fmt.Errorf("%w: window.%w", config.ErrInvalid, err)
+	}
+	return nil
 }
 
 // answerTokens returns the number of tokens of the answer for a body that must state one. It

@@ -31,7 +31,7 @@ type catalog struct {
 
 // Guard returns what holds the plugins of a configuration against the anchor.lock beside its file.
 func Guard(l *config.Loaded) *lock.Guard {
-	return &lock.Guard{Path: l.Path(lock.Name), Policy: l.Trust.Policy()}
+	return &lock.Guard{Path: l.LockPath(), Policy: l.Trust.Policy()}
 }
 
 // readCatalog reads the named plugins, and no others: reading takes time.
@@ -126,10 +126,10 @@ func named(path, plugin string, err error) error {
 	return &renamed{fmt.Sprintf("%s: %s", path, strings.TrimPrefix(err.Error(), fmt.Sprintf("plugin %q: ", plugin))), err}
 }
 
-// resolve returns the configuration of a used plugin, and the name under which it is loaded.
-func resolve(c *config.Config, u config.Use) (string, config.Instance) {
-	if i, ok := c.Plugins.Instances[u.Name]; ok {
-		return u.Name, i
+// resolve returns the configuration of what a use names. A plugin of the folder has none of its own.
+func resolve(c *config.Config, name string) config.Instance {
+	if i, ok := c.Plugins.Instances[name]; ok {
+		return i
 	}
-	return u.Name, config.Instance{Plugin: u.Name}
+	return config.Instance{Plugin: name}
 }

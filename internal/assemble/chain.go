@@ -77,10 +77,8 @@ func (a *Agent) For(model string) (*Agent, error) {
 // answer, compileAgent fails.
 func (g *Generation) compileAgent(ctx context.Context) (*Agent, error) {
 	c := &g.Loaded.Config
-	b := &builder{generation: g, plugins: &plugins{config: c}}
-	if err := b.run(ctx,
-		b.setTokenizer, func(ctx context.Context) error { return b.loadFor(ctx, jobAgent) }, b.setPluginTokenizer,
-	); err != nil {
+	b, err := g.loadedFor(ctx, c, jobAgent)
+	if err != nil {
 		return nil, err
 	}
 	cfg, err := b.chainConfig()
@@ -280,7 +278,7 @@ func (b *builder) compaction(c *config.Compaction) (cfg providers.CompactionConf
 	if c.Compact == nil || cfg.Disabled {
 		return cfg, nil
 	}
-	cfg.Compactor, err = part(b, compactPath, abi.OpCompact, *c.Compact, steps.Compactor)
+	cfg.Compactor, err = part(b, compactPath, abi.OpCompact, *c.Compact.Use(), steps.Compactor)
 	if mistake(err) {
 		return cfg, err
 	}
@@ -334,7 +332,7 @@ func (b *builder) provider(path string, p *config.Provider) (agent.Provider, err
 	if err == nil {
 		var made agent.Provider
 		made, err = steps.Provider(plugin, steps.Options{
-			Step: p.Title(), Priority: p.Priority, Settings: p.Settings, Reads: p.Reads, Timeout: time.Duration(p.Timeout),
+			Step: p.Title(), Priority: p.Priority, Settings: p.Settings, Timeout: time.Duration(p.Timeout),
 		})
 		if must := stated(b.config, &p.Use); err == nil && must != nil && *must {
 			made = agent.RequireProvider(made)

@@ -16,6 +16,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/strict"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/agent"
+	"github.com/anchor-host/anchor-host/pipeline/llm"
 )
 
 // made is the Go component of a place, or why there is none.
@@ -55,7 +56,30 @@ func (p *plugins) make(ctx context.Context, j job) error {
 		}
 		p.made[u.path] = made{own, err}
 	}
+	return p.services(ctx)
+}
+
+// services makes the Go embedders and models of the configuration. It fails if one refuses its settings. Other errors are
+// logged, and are those of the calls.
+func (p *plugins) services(ctx context.Context) error {
+	for _, s := range p.config.InGo() {
+		switch _, err := p.owner.live.Get(ctx, s.Use, s.Settings); {
+		case errors.Is(err, component.ErrSettings):
+			return fmt.Errorf("%s: %w: %w", s.Path, config.ErrInvalid, err)
+		case err != nil:
+			p.owner.options.Logger.Warn("component is not made, and is tried again when it is needed", "key", s.Path, "error", err)
+		}
+	}
 	return nil
+}
+
+// asker returns a model in Go.
+func (g *Generation) asker(name string, settings map[string]any) (llm.Asker, error) {
+	made, err := g.live.Get(context.Background(), name, settings)
+	if err != nil {
+		return nil, err
+	}
+	return made.Asker(), nil
 }
 
 // placed names the place of a use in an error.
@@ -169,7 +193,7 @@ func misfits(u use, k components.Kind) (found []config.Finding) {
 		find("", "%s", misplaced(u.Name, k))
 		return found
 	}
-	if u.Reads != nil {
+	if u.step != nil && u.step.Reads != nil {
 		find("reads", "reads needs a plugin (a Go %s sees everything; leave it out)", k)
 	}
 	if s := u.step; s != nil {
@@ -210,11 +234,11 @@ func kindsAt(u use) []components.Kind {
 // liveComponents returns the Go components of a generation with the configuration. The error lists what is wrong with
 // their names, their places and their settings, with the positions in the file. set may be nil.
 func liveComponents(l *config.Loaded, set *components.Set) (*components.Live, error) {
-	live := set.Live()
+	live, v := set.Live(), &validator{loaded: l}
+	v.services(live)
 	if len(set.Names()) == 0 {
-		return live, nil
+		return live, l.Place(v.findings).Err()
 	}
-	v := &validator{loaded: l}
 	list := v.places()
 	v.clashes(set, list)
 	for _, u := range list {
@@ -230,6 +254,21 @@ func liveComponents(l *config.Loaded, set *components.Set) (*components.Live, er
 		}
 	}
 	return live, l.Place(v.findings).Err()
+}
+
+// services finds embedders and models in Go that no program registers, and lets the others be made.
+func (v *validator) services(live *components.Live) {
+	for _, s := range v.loaded.InGo() {
+		kind := components.Embedder
+		if s.Model {
+			kind = components.Model
+		}
+		if live.Kind(s.Use) != kind {
+			v.find(s.Path+".use", fmt.Errorf("there is no Go %s %q (the program that opens the configuration must register it; the command has none)", kind, s.Use))
+		} else if err := live.Allow(s.Use, s.Settings); err != nil {
+			v.find(s.Path+".settings", fmt.Errorf("component %q: %w", s.Use, err))
+		}
+	}
 }
 
 // clashes finds Go components whose name means something else, too.

@@ -22,12 +22,12 @@ import (
 // Contexter returns the plugin that makes the contexts of the chunks of a collection, and loads it.
 // It is nil if the configuration names none. It can be used until the generation is closed.
 func (g *Generation) Contexter(ctx context.Context, collection string) (ingest.Contexter, error) {
-	u := g.Loaded.Collections[collection].Context
+	u := g.Loaded.Collections[collection].Context.Use()
 	if u == nil {
 		return nil, nil
 	}
-	b := &builder{generation: g, plugins: &plugins{config: &g.Loaded.Config}}
-	if err := b.run(ctx, b.setTokenizer, func(ctx context.Context) error { return b.loadFor(ctx, jobIngest) }, b.setPluginTokenizer); err != nil {
+	b, err := g.loadedFor(ctx, &g.Loaded.Config, jobIngest)
+	if err != nil {
 		return nil, err
 	}
 	path := contextPath(collection)
@@ -97,6 +97,9 @@ func (c *contexter) Contexts(ctx context.Context, doc *retrieve.Document, chunks
 		}
 		if chunk.Page > 0 {
 			it.Metadata["page"] = int64(chunk.Page)
+		}
+		if chunk.PageEnd > 0 {
+			it.Metadata["page_end"] = int64(chunk.PageEnd)
 		}
 	}
 	ctx, l := ledger.Under(c.host.counting(ctx, c.counts))

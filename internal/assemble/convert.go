@@ -9,6 +9,7 @@ import (
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/service"
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/grants"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
@@ -19,7 +20,7 @@ func pluginConfig(name string, i config.Instance, path func(string) string) (hos
 	out := host.PluginConfig{
 		Name: name, Settings: i.Settings, Config: r.texts(i.Config),
 		Grants: r.grants(i.Grants), Limits: Limits(i.Limits),
-		Engine: i.Engine, Lane: i.Lane, State: i.State, Deterministic: i.Deterministic, WASI: i.WASI,
+		Engine: i.Engine, State: i.State, WASI: i.WASI,
 	}
 	out.Secrets = r.secrets
 	return out, r.err
@@ -50,6 +51,7 @@ func (r *resolver) grants(g config.Grants) host.Grants {
 	path := r.path
 	out := host.Grants{Services: g.Services}
 	if g.HTTP != nil {
+		r.err = cmp.Or(r.err, grants.CheckPrivate(g.HTTP))
 		out.HTTP = &host.HTTPGrant{Hosts: g.HTTP.Hosts, Methods: g.HTTP.Methods, Private: g.HTTP.Private}
 		for _, server := range slices.Sorted(maps.Keys(g.HTTP.Headers)) {
 			if out.HTTP.Headers == nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi/manifest"
+	"github.com/anchor-host/anchor-host/internal/components"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/ledger"
 	"github.com/anchor-host/anchor-host/internal/tape"
@@ -17,20 +18,28 @@ import (
 )
 
 // embedders returns the embedders of a configuration, none of them open.
-func embedders(c *config.Config, path func(string) string, t *tape.Tape) map[string]*lazyEmbedder {
+func embedders(c *config.Config, path func(string) string, t *tape.Tape, live *components.Live) map[string]*lazyEmbedder {
 	all := make(map[string]*lazyEmbedder, len(c.Embedders)+1)
 	for name, e := range c.AllEmbedders() {
-		all[name] = &lazyEmbedder{name: name, opening: make(chan struct{}, 1), open: func() (retrieve.Embedder, error) { return openTaped(name, e, path, t) }}
+		all[name] = &lazyEmbedder{name: name, opening: make(chan struct{}, 1), open: func(ctx context.Context) (retrieve.Embedder, error) { return openTaped(ctx, name, e, path, t, live) }}
 	}
 	return all
 }
 
 // openTaped opens an embedder that a tape hears. It opens none for a tape that plays.
-func openTaped(name string, e config.Embedder, path func(string) string, t *tape.Tape) (retrieve.Embedder, error) {
+func openTaped(ctx context.Context, name string, e config.Embedder, path func(string) string, t *tape.Tape, live *components.Live) (retrieve.Embedder, error) {
 	if t.Playing() {
 		return t.Embedder(name, nil), nil
 	}
-	real, err := openEmbedder(e, path)
+	var real retrieve.Embedder
+	var err error
+	if e.Use == "" {
+		real, err = openEmbedder(e, path)
+	} else if made, failed := live.Get(ctx, e.Use, e.Settings); failed == nil {
+		real = made.Embedder()
+	} else {
+		err = failed
+	}
 	if err != nil || t == nil {
 		return real, err
 	}
@@ -68,7 +77,7 @@ func openServer(h *config.HTTPEmbedder, path func(string) string) (retrieve.Embe
 // lazyEmbedder opens an embedder at the first call.
 type lazyEmbedder struct {
 	name    string
-	open    func() (retrieve.Embedder, error)
+	open    func(context.Context) (retrieve.Embedder, error)
 	opening chan struct{} // holds a value while the embedder is opened
 
 	mu   sync.Mutex
@@ -115,7 +124,7 @@ func (l *lazyEmbedder) embedder(ctx context.Context) (retrieve.Embedder, error) 
 	if e := l.opened(); e != nil {
 		return e, nil
 	}
-	e, err := l.open()
+	e, err := l.open(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("embedder %q: %w", l.name, err)
 	}

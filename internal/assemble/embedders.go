@@ -30,10 +30,10 @@ func (b *builder) setEmbedder(context.Context) (err error) {
 	return err
 }
 
-// CollectionEmbedder returns the embedder that the configuration names for a collection, nil if it
-// names none.
+// CollectionEmbedder returns the embedder of a collection, nil if the configuration says none.
 func (g *Generation) CollectionEmbedder(collection string) retrieve.Embedder {
-	if e, ok := g.embedders[g.Loaded.Collections[collection].Embedder]; ok {
+	name, _ := g.Loaded.EmbedderOf(collection)
+	if e, ok := g.embedders[name]; ok {
 		return e
 	}
 	return nil

@@ -27,10 +27,9 @@ func setWindow(out *pipeline.Config, c *config.Config) (err error) {
 		}
 	}
 	out.IncludeQuery, out.Tools = config.On(c.IncludeQuery), c.Tools.JSON()
-	o := c.FitOptions
 	out.Fit, out.Order = fill.Fit(c.Fit), fill.WindowOrder(c.Order)
-	out.Truncate = fill.Truncation{At: fill.Cutting(c.Truncate), MinTokens: o.MinTokens}
-	out.Count = fill.CountOptions{MessageOverhead: orNone(o.MessageOverhead), Priming: orNone(o.Priming), Tools: o.Tools, Model: c.Model}
+	out.Truncate = fill.Truncation{At: fill.Cutting(c.Truncate), MinTokens: c.CutMinTokens}
+	out.Count = fill.CountOptions{Model: c.Model}
 	return nil
 }
 
@@ -120,16 +119,4 @@ func observe(e *tokens.Estimator, path, model string) (used, refused int, err er
 		return used, refused, fmt.Errorf("%s: %w", path, err)
 	}
 	return used, refused, nil
-}
-
-// orNone converts a number for the pipeline: an explicit zero becomes the value that means none,
-// and nil the value that means the default.
-func orNone(n *int) int {
-	switch {
-	case n == nil:
-		return 0
-	case *n == 0:
-		return -1
-	}
-	return *n
 }

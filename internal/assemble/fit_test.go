@@ -24,7 +24,7 @@ func fitItems() []pipeline.Item {
 }
 
 func TestFitSettingsReachTheWindow(t *testing.T) {
-	none, two, without := 0, 2, false
+	without := false
 	for _, tc := range []struct {
 		name    string
 		config  config.Config
@@ -33,11 +33,9 @@ func TestFitSettingsReachTheWindow(t *testing.T) {
 	}{
 		{"defaults", config.Config{Window: config.Window{MaxTokens: 12}}, []string{"a"}, 0},
 		{"knapsack", config.Config{Window: config.Window{MaxTokens: 12, Fill: "knapsack"}}, []string{"b", "c"}, 0},
-		{"cut", config.Config{Window: config.Window{MaxTokens: 6, Truncate: "sentence", FitOptions: config.FitOptions{MinTokens: 3}}}, []string{"a"}, 0},
+		{"cut", config.Config{Window: config.Window{MaxTokens: 6, Truncate: "sentence", CutMinTokens: 3}}, []string{"a"}, 0},
 		{"order", config.Config{Window: config.Window{MaxTokens: 99, Order: "lost_in_the_middle"}}, []string{"a", "c", "b"}, 0},
 		{"exact", config.Config{Window: config.Window{MaxTokens: 11, Fit: "exact"}}, []string{"a"}, 11},
-		{"tools", config.Config{Window: config.Window{MaxTokens: 11, Fit: "exact", FitOptions: config.FitOptions{Tools: "{}"}}}, []string{"b"}, 9},
-		{"chat", config.Config{Format: config.Choice{Name: "openai"}, Window: config.Window{MaxTokens: 99, Fit: "exact", FitOptions: config.FitOptions{MessageOverhead: &two, Priming: &none}}}, []string{"a", "b", "c"}, 25},
 	} {
 		c := tc.config
 		c.Tokenizer, c.IncludeQuery = config.Choice{Name: "words"}, &without

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -22,6 +23,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/errkind"
 	"github.com/anchor-host/anchor-host/internal/price"
 	"github.com/anchor-host/anchor-host/internal/serving"
+	"github.com/anchor-host/anchor-host/internal/shadow"
 	"github.com/anchor-host/anchor-host/internal/tape"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/llm"
@@ -39,6 +41,8 @@ type Options struct {
 	OnCompile func(plugin string, done bool, took time.Duration)
 	// OnRecord receives each call of a plugin; see [host.Config].
 	OnRecord func(record.Call)
+	// OnFailure receives each call of a plugin that failed; see [host.Config].
+	OnFailure func(record.Failure)
 	// Tape hears or tells what comes from outside. nil: nothing is recorded.
 	Tape *tape.Tape
 	// KV is the key-value store of the plugins. nil: the host keeps their values in memory.
@@ -70,6 +74,8 @@ type Generation struct {
 	Since  time.Time
 	// Loaded is the configuration.
 	Loaded *config.Loaded
+	// Shadows are the second versions of steps.
+	Shadows shadow.Set
 	// Prices are those of the models. nil: the configuration names no file of prices.
 	Prices *price.Table
 
@@ -124,10 +130,7 @@ func Open(l *config.Loaded, o Options) (*Generation, error) {
 	g := &Generation{
 		Number: 1, Since: time.Now(), Loaded: l, options: o, guard: Guard(l), tokenizer: new(hostTokenizer), loading: make(chan struct{}, 1),
 		configs: map[string]*config.Config{}, loaded: map[string]*loaded{}, modules: map[string]*spec.Spec{}, pipelines: map[string]*Pipeline{},
-		embedders: embedders(&l.Config, l.Path, o.Tape), models: serving.NewModels(l.Models, l.Path), factVectors: map[string]*memory.EmbeddingCache{},
-	}
-	for name, e := range g.embedders {
-		g.factVectors[name] = &memory.EmbeddingCache{Embedder: e}
+		factVectors: map[string]*memory.EmbeddingCache{},
 	}
 	for _, name := range append(l.PipelineNames(), "") {
 		c, err := l.Pipeline(name)
@@ -139,6 +142,10 @@ func Open(l *config.Loaded, o Options) (*Generation, error) {
 	var err error
 	if g.live, err = liveComponents(l, o.Components); err != nil {
 		return nil, errkind.As(config.ErrInvalid, err)
+	}
+	g.models, g.embedders = serving.NewModels(l.Models, l.Path, g.asker), embedders(&l.Config, l.Path, o.Tape, g.live)
+	for name, e := range g.embedders {
+		g.factVectors[name] = &memory.EmbeddingCache{Embedder: e}
 	}
 	read := ReadPrices
 	if o.Strict {
@@ -367,10 +374,6 @@ func (g *Generation) openHost() (err error) {
 	if g.host != nil {
 		return nil
 	}
-	var share float64
-	if s := g.Loaded.Plugins.PluginShare; s != nil {
-		share = *s
-	}
 	of := func(collection string) retrieve.Embedder { return Counted(g.CollectionEmbedder(collection)) }
 	index := &serving.Index{Embedder: g.Embedder, Of: of, Open: g.openIndex}
 	var models service.Models = g.models
@@ -384,8 +387,8 @@ func (g *Generation) openHost() (err error) {
 	g.host, err = host.New(host.Config{
 		Services: service.Services{Embedder: index, Searcher: index, Models: models}, HTTPTransport: transport,
 		Logger: g.options.Logger, CacheDir: g.Loaded.CachePath(), ImageCache: host.DefaultImageCache,
-		Tokenizer: g.tokenizer, OnCompile: g.options.OnCompile, OnRecord: g.options.OnRecord, KVStore: g.options.KV,
-		Memory: int64(g.Loaded.Plugins.TotalMemory), MaxInstances: g.Loaded.Plugins.MaxInstances, PluginShare: share,
+		Tokenizer: g.tokenizer, OnCompile: g.options.OnCompile, OnRecord: g.options.OnRecord, OnFailure: g.options.OnFailure, KVStore: g.options.KV,
+		Memory: int64(g.Loaded.Plugins.TotalMemory), MaxInstances: g.Loaded.Plugins.MaxInstances,
 	})
 	return err
 }
@@ -434,6 +437,9 @@ func (g *Generation) loadAll(ctx context.Context, p *plugins, wanted map[string]
 		}
 	}
 	wg.Wait()
+	if g.options.Keep && len(modules) > 1 { // of a service, which stays: loading takes far more memory than plugins keep
+		debug.FreeOSMemory()
+	}
 }
 
 // list adds plugins that are ready to the generation.
@@ -444,8 +450,7 @@ func (g *Generation) list(p *plugins, took time.Duration) {
 	for _, l := range p.loads() {
 		if l.Err == nil && g.loaded[l.Name] == nil {
 			g.loaded[l.Name], g.ready = p.loaded[l.Name], append(g.ready, l)
-			_, instance := resolve(&g.Loaded.Config, config.Use{Name: l.Name})
-			g.modules[instance.Plugin] = p.loaded[l.Name].spec
+			g.modules[resolve(&g.Loaded.Config, l.Name).Plugin] = p.loaded[l.Name].spec
 		}
 	}
 }
@@ -509,8 +514,8 @@ func (g *Generation) open(ctx context.Context, catalog *catalog, p *plugins, nam
 func wanted(c *config.Config, j job) map[string]config.Instance {
 	wanted := map[string]config.Instance{}
 	for _, u := range uses(c) {
-		if name, instance := resolve(c, u.Use); u.job&j != 0 {
-			wanted[name] = instance
+		if u.job&j != 0 {
+			wanted[u.Name] = resolve(c, u.Name)
 		}
 	}
 	for name, instance := range c.Plugins.Instances {
@@ -524,13 +529,8 @@ func wanted(c *config.Config, j job) map[string]config.Instance {
 // placed names the first place that uses an instance.
 func placed(c *config.Config, j job, instance string, err error) error {
 	for _, u := range uses(c) {
-		name, _ := resolve(c, u.Use)
-		switch {
-		case name != instance || u.job&j == 0:
-		case u.stepName != "":
-			return &StepError{u.stepName, err}
-		default:
-			return fmt.Errorf("%s: %w", u.path, err)
+		if u.Name == instance && u.job&j != 0 {
+			return u.placed(err)
 		}
 	}
 	if c.Plugins.Instances[instance].Must {
@@ -555,7 +555,6 @@ func checkDigest(instance config.Instance, spec *spec.Spec) error {
 // hasFunctions reports whether a step calls a function of an instance by name.
 func (p *plugins) hasFunctions(instance string) bool {
 	return slices.ContainsFunc(p.config.Steps, func(s config.Step) bool {
-		name, _ := resolve(p.config, s.Use)
-		return s.Function != "" && name == instance
+		return s.Function != "" && s.Use.Name == instance
 	})
 }

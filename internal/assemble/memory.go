@@ -41,7 +41,7 @@ func (b *builder) setMemory(context.Context) (err error) {
 		return nil
 	}
 	if c := b.config.Conversation; c != nil && c.Compact != nil {
-		b.compactor, err = part(b, condensePath, abi.OpCompact, *c.Compact, steps.Compactor)
+		b.compactor, err = part(b, condensePath, abi.OpCompact, *c.Compact.Use(), steps.Compactor)
 		if mistake(err) {
 			return err
 		}

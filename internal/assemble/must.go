@@ -114,11 +114,11 @@ func (p *plugins) checks(s *config.Step) bool {
 
 // operation returns the operation of a step whose plugin is ready, or "".
 func (p *plugins) operation(s *config.Step) abi.Operation {
-	name, _ := resolve(p.config, s.Use)
-	if !p.config.CallsPlugin(s) || s.Function != "" || p.loaded[name] == nil || p.loaded[name].spec == nil {
+	l := p.loaded[s.Use.Name]
+	if !p.config.CallsPlugin(s) || s.Function != "" || l == nil || l.spec == nil {
 		return ""
 	}
-	op, err := operation(p.loaded[name].spec, abi.Operation(s.Operation))
+	op, err := operation(l.spec, abi.Operation(s.Operation))
 	if err != nil {
 		return ""
 	}
@@ -147,7 +147,7 @@ func (p *plugins) needs(j job, name string) bool {
 		return true
 	}
 	for _, u := range uses(p.config) {
-		if used, _ := resolve(p.config, u.Use); used != name || u.job&j == 0 {
+		if u.Name != name || u.job&j == 0 {
 			continue
 		}
 		if must := stated(p.config, &u.Use); must != nil && *must || must == nil && p.raises(u) {
@@ -159,15 +159,15 @@ func (p *plugins) needs(j job, name string) bool {
 
 // raises reports whether the manifest of the plugin of a step says that builds fail with it.
 func (p *plugins) raises(u use) bool {
-	name, _ := resolve(p.config, u.Use)
-	if u.step == nil || u.step.Function != "" || p.loaded[name] == nil || p.loaded[name].spec == nil || p.loaded[name].spec.Foreign {
+	l := p.loaded[u.Name]
+	if u.step == nil || u.step.Function != "" || l == nil || l.spec == nil || l.spec.Foreign {
 		return false
 	}
-	op, err := operation(p.loaded[name].spec, u.op)
+	op, err := operation(l.spec, u.op)
 	if err != nil {
 		return false
 	}
-	o, err := p.loaded[name].spec.Operation(op)
+	o, err := l.spec.Operation(op)
 	return err == nil && o.Defaults.OnError == string(pipeline.Raise)
 }
 
@@ -220,7 +220,7 @@ func (v *validator) unguarded(u use) {
 	if u.step == nil || u.step.Function != "" || must != nil && *must {
 		return
 	}
-	_, instance := resolve(&v.loaded.Config, u.Use)
+	instance := resolve(&v.loaded.Config, u.Name)
 	found, missing := v.catalog.spec(instance.Plugin)
 	if missing != nil || found.Foreign {
 		return

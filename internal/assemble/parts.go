@@ -88,7 +88,7 @@ func (b *builder) setEnricher(context.Context) (err error) {
 func (b *builder) setCallbacks(context.Context) error {
 	for i, u := range b.config.Callbacks {
 		path := fmt.Sprintf("callbacks[%d]", i)
-		c, err := part(b, path, abi.OpObserve, u, steps.Callback)
+		c, err := part(b, path, abi.OpObserve, *u.Use(), steps.Callback)
 		switch {
 		case mistake(err):
 			return err

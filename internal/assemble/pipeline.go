@@ -153,11 +153,11 @@ func (p *Pipeline) overridden(o *Overrides) (*pipeline.Pipeline, pipeline.Tokeni
 // a configuration of the generation, or another one with the same instances. It must have passed
 // its Check.
 func (g *Generation) Compile(ctx context.Context, c *config.Config) (*Pipeline, error) {
-	b := &builder{generation: g, plugins: &plugins{config: c}}
+	b := g.builder(c)
 	b.out.Logger, b.out.SkipsReported, b.out.Times = g.options.Logger, true, &g.times
 	var compiled *pipeline.Pipeline
 	if err := b.run(ctx,
-		b.setTokenizer, func(context.Context) error { return setWindow(&b.out, c) }, b.load, b.setSteps, b.setPluginTokenizer, b.setFormatter,
+		b.setTokenizer, func(context.Context) error { return setWindow(&b.out, c) }, b.load(jobBuild), b.setSteps, b.setPluginTokenizer, b.setFormatter,
 		b.setMemory, b.setEnricher, b.setEmbedder, b.setCallbacks,
 		func(context.Context) (err error) {
 			if compiled, err = pipeline.New(cited(b.out, c)); err != nil {
@@ -182,6 +182,16 @@ type builder struct {
 	takeBack func()
 }
 
+func (g *Generation) builder(c *config.Config) *builder {
+	return &builder{generation: g, plugins: &plugins{config: c}}
+}
+
+// loadedFor returns a builder that has the plugins of a job of a configuration and its tokenizer, and no pipeline.
+func (g *Generation) loadedFor(ctx context.Context, c *config.Config, j job) (*builder, error) {
+	b := g.builder(c)
+	return b, b.run(ctx, b.setTokenizer, b.load(j), b.setPluginTokenizer)
+}
+
 // run runs stages until one fails.
 func (b *builder) run(ctx context.Context, stages ...func(context.Context) error) error {
 	for _, stage := range stages {
@@ -195,17 +205,17 @@ func (b *builder) run(ctx context.Context, stages ...func(context.Context) error
 	return nil
 }
 
-// load loads the plugins that builds call.
-func (b *builder) load(ctx context.Context) error { return b.loadFor(ctx, jobBuild) }
-
-func (b *builder) loadFor(ctx context.Context, j job) (err error) {
-	b.takeBack = b.generation.tokenizer.begin(b.out.Tokenizer)
-	warm := b.out.Tokenizer
-	if b.late != nil {
-		warm = nil
+// load returns the stage that loads the plugins of a job.
+func (b *builder) load(j job) func(context.Context) error {
+	return func(ctx context.Context) (err error) {
+		b.takeBack = b.generation.tokenizer.begin(b.out.Tokenizer)
+		warm := b.out.Tokenizer
+		if b.late != nil {
+			warm = nil
+		}
+		b.plugins, err = b.generation.load(ctx, b.config, j, warm)
+		return err
 	}
-	b.plugins, err = b.generation.load(ctx, b.config, j, warm)
-	return err
 }
 
 func (b *builder) setSteps(context.Context) (err error) {
@@ -225,7 +235,11 @@ func chosen(all []pipeline.StepConfig, o *Overrides, p *plugins) ([]pipeline.Ste
 	only, skip := setOf(o.Only), setOf(o.Skip)
 	var list []pipeline.StepConfig
 	if o.Items != nil {
-		list = append(list, itemsStep(o.Items))
+		s, err := itemsStep(o.Items)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, s)
 	}
 	for i, s := range all {
 		if s.Name == ItemsStep && o.Items != nil {
@@ -333,7 +347,7 @@ func part[T any](b *builder, path string, op abi.Operation, u config.Use, get fu
 	if err != nil {
 		return none, fmt.Errorf("%s: %w", path, err)
 	}
-	t, err := get(plugin, steps.Options{Step: path, Settings: u.Settings, Reads: u.Reads, Timeout: time.Duration(u.Timeout)})
+	t, err := get(plugin, steps.Options{Step: path, Settings: u.Settings, Timeout: time.Duration(u.Timeout)})
 	if err != nil {
 		return none, fmt.Errorf("%s: %w", path, asUnavailable(plugin.Name(), op, err))
 	}

@@ -72,10 +72,9 @@ func asUnavailable(name string, op abi.Operation, err error) error {
 
 // get returns the plugin of a use and the operation that the use calls.
 func (p *plugins) get(u use) (*host.Plugin, abi.Operation, error) {
-	name, _ := resolve(p.config, u.Use)
-	l := p.loaded[name]
+	l := p.loaded[u.Name]
 	if l == nil { // a Go component
-		return nil, u.op, fmt.Errorf("%w: %s", config.ErrInvalid, misplaced(name, p.kind(&u.Use)))
+		return nil, u.op, fmt.Errorf("%w: %s", config.ErrInvalid, misplaced(u.Name, p.kind(&u.Use)))
 	}
 	if l.err != nil {
 		var unavailable *Unavailable
@@ -91,7 +90,7 @@ func (p *plugins) get(u use) (*host.Plugin, abi.Operation, error) {
 	}
 	op, err := operation(l.spec, u.op)
 	if err != nil {
-		return nil, u.op, asUnavailable(name, u.op, err)
+		return nil, u.op, asUnavailable(u.Name, u.op, err)
 	}
 	return l.plugin, op, nil
 }

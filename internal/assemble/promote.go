@@ -42,11 +42,9 @@ func (g *Generation) Consolidator(ctx context.Context, c *config.Config, s store
 
 // factMaker returns the facts with a model, or with the plugin of memory.facts.extract if model is empty.
 func (g *Generation) factMaker(ctx context.Context, c *config.Config, s store.Store, model string) (*memory.Manager, error) {
-	b := &builder{generation: g, plugins: &plugins{config: c}}
-	for _, stage := range []func(context.Context) error{b.setTokenizer, b.loadToExtract, b.setPluginTokenizer} {
-		if err := stage(ctx); err != nil {
-			return nil, err
-		}
+	b, err := g.loadedFor(ctx, c, jobFacts)
+	if err != nil {
+		return nil, err
 	}
 	extractor, err := b.extractor(c, model)
 	if err != nil {
@@ -74,7 +72,7 @@ func (b *builder) extractor(c *config.Config, model string) (memory.Extractor, e
 		named := &factmodel.Model{Name: model, Model: m}
 		return &factmodel.Extractor{Extracts: named, Consolidates: named, Tenant: c.TenantName()}, nil
 	}
-	extractor, err := part(b, extractPath, abi.OpExtract, c.Facts.Extract.Use, steps.Extractor)
+	extractor, err := part(b, extractPath, abi.OpExtract, *c.Facts.Extract.Use(), steps.Extractor)
 	if err != nil {
 		return nil, err
 	}
@@ -97,15 +95,9 @@ func (g *Generation) PreparePromoter(ctx context.Context, c *config.Config) erro
 	if c.Facts == nil || c.Facts.Extract == nil {
 		return nil
 	}
-	b := &builder{generation: g, plugins: &plugins{config: c}}
-	if err := b.setTokenizer(ctx); err != nil {
-		return err
-	}
-	return b.loadToExtract(ctx)
+	b := g.builder(c)
+	return b.run(ctx, b.setTokenizer, b.load(jobFacts))
 }
-
-// loadToExtract loads the plugins that extract facts.
-func (b *builder) loadToExtract(ctx context.Context) error { return b.loadFor(ctx, jobFacts) }
 
 // countedExtractor is an extractor whose plugin counts with the tokenizer of its
 // configuration.

@@ -99,10 +99,16 @@ func (s *search) find(ctx context.Context, q *pipeline.Query, topK int) ([]pipel
 		})
 		s.warn("retriever finds nothing", err.Error())
 		return nil, nil
-	case r.Query.By == "" && r.Embedder != nil && len(items) > 0 && items[0].Metadata["retrieval_method"] == string(retrieve.ByWords):
+	case r.Query.By == "" && r.Embedder != nil && s.stated() && len(items) > 0 && items[0].Metadata["retrieval_method"] == string(retrieve.ByWords):
 		s.warn("retriever searches by words alone", fmt.Sprintf("collection %s has no vectors of its embedder (make them with anchor-host collections reembed %s, or say by: words)", r.Collection, r.Collection.Name))
 	}
 	return items, err
+}
+
+// stated reports whether the configuration names the embedder of the collection.
+func (s *search) stated() bool {
+	_, stated := s.generation.Loaded.EmbedderOf(s.config.Collection)
+	return stated
 }
 
 // warn says once what every build would say.

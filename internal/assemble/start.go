@@ -1,6 +1,7 @@
 package assemble
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -47,7 +48,7 @@ func CheckStart(l *config.Loaded) (*price.Table, error) {
 // priced finds the models without a price.
 func (v *validator) priced(prices *price.Table) {
 	for _, name := range slices.Sorted(maps.Keys(v.loaded.Models)) {
-		model := v.loaded.Models[name].Model
+		model := cmp.Or(v.loaded.Models[name].Model, name)
 		if _, ok := prices.Rate(model); !ok {
 			v.find(strict.Join("models", name)+".model", fmt.Errorf("%q has no price in %s%s (name it there under models; input: 0 and output: 0 say that it is free)",
 				model, v.loaded.Path(v.loaded.Telemetry.Prices), strict.Hint(model, prices.Models())))
@@ -72,6 +73,9 @@ func (v *validator) references(i config.Instance) {
 // embedders opens every embedder, which reads the files and secrets that it names. No server is asked.
 func (v *validator) embedders() {
 	for _, name := range slices.Sorted(maps.Keys(v.loaded.Embedders)) {
+		if v.loaded.Embedders[name].Use != "" {
+			continue // it is a component, which has no file
+		}
 		e, err := openEmbedder(v.loaded.Embedders[name], v.loaded.Path)
 		if err != nil && !v.unresolved(err) {
 			v.find(strict.Join("embedders", name), unwrapInvalid(err))
@@ -86,6 +90,9 @@ func (v *validator) embedders() {
 func (v *validator) models() {
 	for _, name := range slices.Sorted(maps.Keys(v.loaded.Models)) {
 		c := v.loaded.Models[name]
+		if c.Use != "" {
+			continue
+		}
 		m, err := serving.Model(name, &c, v.loaded.Path)
 		if err == nil {
 			m.Close()

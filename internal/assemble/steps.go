@@ -13,6 +13,7 @@ import (
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/shadow"
 	"github.com/anchor-host/anchor-host/internal/strict"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/agent"
@@ -33,6 +34,9 @@ func (p *plugins) steps() ([]pipeline.StepConfig, error) {
 	for i := range p.config.Steps {
 		s := &p.config.Steps[i]
 		step, err := p.step(fmt.Sprintf("steps[%d]", i), s)
+		if err == nil {
+			step, err = p.shadowed(fmt.Sprintf("steps[%d]", i), s, step)
+		}
 		if err != nil {
 			return nil, &StepError{s.Name, err}
 		}
@@ -41,11 +45,33 @@ func (p *plugins) steps() ([]pipeline.StepConfig, error) {
 	return list, nil
 }
 
-func itemsStep(given []pipeline.Item) pipeline.StepConfig {
+// shadowed adds the second version of a step, if it has one.
+func (p *plugins) shadowed(path string, s *config.Step, out pipeline.StepConfig) (pipeline.StepConfig, error) {
+	if _, unready := out.Step.(failing); s.Shadow == nil || unready {
+		return out, nil
+	}
+	made, err := p.step(path+".shadow", shadow.Second(s))
+	if err == nil {
+		out.Step, err = p.owner.Shadows.Wrap(out.Step, made.Step, s, p.owner.Hold)
+	}
+	return out, err
+}
+
+// itemsStep appends the given items. A field that an item lacks has the default of items that a retriever finds.
+func itemsStep(given []pipeline.Item) (pipeline.StepConfig, error) {
+	given = core.CloneItems(given)
+	for i := range given {
+		it := &given[i]
+		it.ID, it.Source = cmp.Or(it.ID, core.ContentID(it.Content)), cmp.Or(it.Source, pipeline.SourceRetrieval)
+		it.Priority = cmp.Or(it.Priority, it.Source.DefaultPriority())
+	}
+	if err := core.ValidateItems(given); err != nil {
+		return pipeline.StepConfig{}, fmt.Errorf("%w: %w", config.ErrInvalid, err)
+	}
 	return pipeline.StepConfig{Name: ItemsStep, Priority: firstPriority, Step: pipeline.StepFunc(
 		func(_ context.Context, _ *pipeline.Query, items []pipeline.Item) ([]pipeline.Item, error) {
 			return slices.Concat(items, core.CloneItems(given)), nil
-		})}
+		})}, nil
 }
 
 func (p *plugins) step(path string, s *config.Step) (pipeline.StepConfig, error) {
@@ -118,7 +144,8 @@ func (p *plugins) hybrid(path string, s *config.Step) (*pipeline.Hybrid, error) 
 	h := &pipeline.Hybrid{Fusion: pipeline.Fusion(s.Fusion), Must: must != nil && *must}
 	for i := range s.Retrievers {
 		m := &s.Retrievers[i]
-		r, err := p.retriever(fmt.Sprintf("%s.retrievers[%d]", path, i), s, &m.Use, m.TopK)
+		u := m.Use()
+		r, err := p.retriever(fmt.Sprintf("%s.retrievers[%d]", path, i), s, u, m.TopK)
 		if mistake(err) {
 			return nil, err
 		}
@@ -126,8 +153,8 @@ func (p *plugins) hybrid(path string, s *config.Step) (*pipeline.Hybrid, error) 
 			r = failing{err}
 		}
 		part := pipeline.HybridPart{Name: m.Name, Retriever: r, Weight: m.Weight, TopK: m.TopK}
-		if p.kind(&m.Use) != "" { // the host bounds calls of plugins
-			part.Timeout = p.timeout(s, &m.Use)
+		if p.kind(u) != "" { // the host bounds calls of plugins
+			part.Timeout = p.timeout(s, u)
 		}
 		h.Parts = append(h.Parts, part)
 	}
@@ -136,8 +163,7 @@ func (p *plugins) hybrid(path string, s *config.Step) (*pipeline.Hybrid, error) 
 
 // defaults sets values of the manifest that the step does not state.
 func (p *plugins) defaults(u use, op abi.Operation, out *pipeline.StepConfig) {
-	name, _ := resolve(p.config, u.Use)
-	o, err := p.loaded[name].spec.Operation(op)
+	o, err := p.loaded[u.Name].spec.Operation(op)
 	if err != nil {
 		return
 	}
@@ -227,7 +253,7 @@ func (p *plugins) routes(path string, s *config.Step) (map[string]pipeline.Retri
 	routes := make(map[string]pipeline.Retriever, len(s.Routes))
 	for _, label := range slices.Sorted(maps.Keys(s.Routes)) {
 		route := s.Routes[label]
-		r, err := p.retriever(strict.Join(path+".routes", label), s, &route, 0)
+		r, err := p.retriever(strict.Join(path+".routes", label), s, route.Use(), 0)
 		if mistake(err) {
 			return nil, err
 		}
@@ -252,9 +278,13 @@ func (p *plugins) retriever(path string, s *config.Step, u *config.Use, topK int
 	if err != nil {
 		return nil, err
 	}
+	reads := s.Reads
+	if p.config.CallsPlugin(s) {
+		reads = nil // they are those of the plugin of the step itself
+	}
 	options := steps.Options{
-		Step: s.Name, TopK: cmp.Or(topK, s.TopK), Settings: u.Settings, Source: pipeline.Source(s.Source),
-		MaxPriority: s.MaxPriority, Reads: u.Reads, Timeout: p.timeout(s, u),
+		Step: s.Name, Reads: reads, TopK: cmp.Or(topK, s.TopK), Settings: u.Settings, Source: pipeline.Source(s.Source),
+		MaxPriority: s.MaxPriority, Timeout: p.timeout(s, u),
 	}
 	if len(s.Retrievers) > 0 && p.config.Single(s) == nil {
 		options.IDs = s.Name

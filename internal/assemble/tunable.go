@@ -43,7 +43,7 @@ func (p *Pipeline) Tunables() (list []Tunable, err error) {
 		case len(s.Retrievers) > 1:
 			for j := range s.Retrievers {
 				m := &s.Retrievers[j]
-				if err := p.addPart(&t, fmt.Sprintf("steps[%d].retrievers[%d]", i, j), &m.Use, m.Weight, m.TopK); err != nil {
+				if err := p.addPart(&t, fmt.Sprintf("steps[%d].retrievers[%d]", i, j), m.Use(), m.Weight, m.TopK); err != nil {
 					return nil, &StepError{s.Name, err}
 				}
 			}

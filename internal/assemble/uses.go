@@ -55,64 +55,81 @@ func contextPath(collection string) string {
 	return strict.Join("collections", collection) + ".context"
 }
 
+// useList are places of a configuration.
+type useList []use
+
+// add adds a place that names something, and returns it to be completed.
+func (l *useList) add(path string, op abi.Operation, u *config.Use) *use {
+	if u == nil || u.Name == "" {
+		return new(use)
+	}
+	*l = append(*l, use{Use: *u, path: path, op: op, job: jobBuild})
+	return &(*l)[len(*l)-1]
+}
+
 // uses lists every place that names a plugin, in the order of the format.
 func uses(c *config.Config) []use {
-	var list []use
-	add := func(path string, op abi.Operation, u *config.Use) *use {
-		if u == nil || u.Name == "" {
-			return new(use)
-		}
-		list = append(list, use{Use: *u, path: path, op: op, job: jobBuild})
-		return &list[len(list)-1]
-	}
-	add(tokenizerPath, abi.OpCountTokens, c.Tokenizer.Use).job = jobAny
-	add("format", abi.OpFormat, c.Format.Use)
-	add("memory", abi.OpMemory, &c.Memory.Use)
+	var list useList
+	list.add(tokenizerPath, abi.OpCountTokens, c.Tokenizer.Use).job = jobAny
+	list.add("format", abi.OpFormat, c.Format.Use)
+	list.add("memory", abi.OpMemory, &c.Memory.Use)
 	if c.Conversation != nil {
-		add(condensePath, abi.OpCompact, c.Conversation.Compact)
+		list.add(condensePath, abi.OpCompact, c.Conversation.Compact.Use())
 	}
 	if c.Facts != nil && c.Facts.Extract != nil {
-		add(extractPath, abi.OpExtract, &c.Facts.Extract.Use).job = jobFacts
+		list.add(extractPath, abi.OpExtract, c.Facts.Extract.Use()).job = jobFacts
 	}
 	if c.Enricher != nil {
-		add("enricher", abi.OpEnrichQuery, &c.Enricher.Use)
+		list.add("enricher", abi.OpEnrichQuery, &c.Enricher.Use)
 	}
 	for i := range c.Steps {
-		s, path := &c.Steps[i], fmt.Sprintf("steps[%d]", i)
-		before := len(list)
-		if c.CallsPlugin(s) {
-			own := add(path, abi.Operation(s.Operation), &s.Use)
-			own.step, own.stepName = s, s.Name
-		}
-		for j := range s.Retrievers {
-			if u := &s.Retrievers[j].Use; !c.IsSearch(u.Name) {
-				add(fmt.Sprintf("%s.retrievers[%d]", path, j), abi.OpRetrieve, u).stepName = s.Name
-			}
-		}
-		for _, label := range slices.Sorted(maps.Keys(s.Routes)) {
-			if route := s.Routes[label]; !c.IsSearch(route.Name) {
-				add(strict.Join(path+".routes", label), abi.OpRetrieve, &route).stepName = s.Name
-			}
-		}
-		for j := range list[before:] {
-			list[before+j].Must = s.Must
-		}
+		list.step(c, fmt.Sprintf("steps[%d]", i), &c.Steps[i])
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Collections)) {
-		add(contextPath(name), abi.OpProcess, c.Collections[name].Context).job = jobIngest
+		list.add(contextPath(name), abi.OpProcess, c.Collections[name].Context.Use()).job = jobIngest
 	}
 	for i := range c.Callbacks {
-		add(fmt.Sprintf("callbacks[%d]", i), abi.OpObserve, &c.Callbacks[i])
+		list.add(fmt.Sprintf("callbacks[%d]", i), abi.OpObserve, c.Callbacks[i].Use())
 	}
-	if config.On(c.Agent.Compaction.Enabled) {
-		add(compactPath, abi.OpCompact, c.Agent.Compaction.Compact).job = jobAgent
-	}
-	if c.Agent.Observation.Made() {
-		add(makePath, abi.OpDistill, c.Agent.Observation.Make.Use).job = jobAgent
-		add(reflectPath, abi.OpDistill, c.Agent.Observation.Reflect.Use).job = jobAgent
-	}
-	for i := range c.Agent.Providers {
-		add(fmt.Sprintf("agent.providers[%d]", i), abi.OpProvide, &c.Agent.Providers[i].Use).job = jobAgent
-	}
+	list.agent(&c.Agent)
 	return list
+}
+
+// step adds the places of a step, which has the say in whether they must answer.
+func (l *useList) step(c *config.Config, path string, s *config.Step) {
+	before := len(*l)
+	if c.CallsPlugin(s) {
+		own := l.add(path, abi.Operation(s.Operation), &s.Use)
+		own.step, own.stepName = s, s.Name
+	}
+	for j := range s.Retrievers {
+		if u := s.Retrievers[j].Use(); !c.IsSearch(u.Name) {
+			l.add(fmt.Sprintf("%s.retrievers[%d]", path, j), abi.OpRetrieve, u).stepName = s.Name
+		}
+	}
+	for _, label := range slices.Sorted(maps.Keys(s.Routes)) {
+		if route := s.Routes[label]; !c.IsSearch(route.Name) {
+			l.add(strict.Join(path+".routes", label), abi.OpRetrieve, route.Use()).stepName = s.Name
+		}
+	}
+	for j := range (*l)[before:] {
+		(*l)[before+j].Must = s.Must
+	}
+	if s.Shadow != nil {
+		l.add(path+".shadow", abi.Operation(s.Operation), &config.Use{Name: s.Shadow.Use, Settings: s.Settings, Must: new(bool)}).stepName = s.Name
+	}
+}
+
+// agent adds the places of an agent.
+func (l *useList) agent(a *config.Agent) {
+	if config.On(a.Compaction.Enabled) {
+		l.add(compactPath, abi.OpCompact, a.Compaction.Compact.Use()).job = jobAgent
+	}
+	if a.Observation.Made() {
+		l.add(makePath, abi.OpDistill, a.Observation.Make.Use).job = jobAgent
+		l.add(reflectPath, abi.OpDistill, a.Observation.Reflect.Use).job = jobAgent
+	}
+	for i := range a.Providers {
+		l.add(fmt.Sprintf("agent.providers[%d]", i), abi.OpProvide, &a.Providers[i].Use).job = jobAgent
+	}
 }

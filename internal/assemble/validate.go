@@ -4,16 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/abi/manifest"
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/spec"
+	"github.com/anchor-host/anchor-host/internal/components"
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/grants"
 	"github.com/anchor-host/anchor-host/internal/strict"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/tokens"
@@ -24,13 +24,26 @@ import (
 // and that grants match the permissions that the plugins ask for. It runs nothing. The error lists all mistakes with their
 // positions in the file, but those that [CheckStart] reports. Warnings report things that an operator
 // should know but that make nothing fail.
-func Validate(l *config.Loaded, pluginDir string) (warnings []string, err error) {
+//
+// parts are the Go components that will be registered, each with what checks its settings.
+func Validate(l *config.Loaded, pluginDir string, parts ...map[string]func(map[string]any) error) (warnings []string, err error) {
 	v := &validator{loaded: l, warned: map[string]bool{}}
 	v.values(func(key string) string { return key }, func(...string) bool { return true }, &l.Config)
+	v.services((*components.Set)(nil).Live())
 	list := uses(&l.Config)
 	for _, o := range l.Overlaid() {
 		list = append(list, v.overlaid(o)...)
 	}
+	list = slices.DeleteFunc(list, func(u use) bool {
+		i := slices.IndexFunc(parts, func(p map[string]func(map[string]any) error) bool { return p[u.Name] != nil })
+		if i < 0 {
+			return false
+		}
+		if err := parts[i][u.Name](u.Settings); err != nil {
+			v.find(strict.Join(u.path, "settings"), err)
+		}
+		return true
+	})
 	if names := pluginNames(&l.Config, list); len(names) > 0 {
 		v.catalog = readCatalog(pluginDir, l.CachePath(), names, Guard(l))
 		v.catalog.others = append(v.catalog.others, l.UseNames()...)
@@ -73,8 +86,7 @@ func pluginNames(c *config.Config, list []use) []string {
 		names = append(names, modulesOf(i)...)
 	}
 	for _, u := range list {
-		_, i := resolve(c, u.Use)
-		names = append(names, i.Plugin)
+		names = append(names, resolve(c, u.Name).Plugin)
 	}
 	return names
 }
@@ -207,7 +219,7 @@ func (v *validator) instance(name string, i config.Instance) {
 	if err := checkSettings(spec, abi.OpInit, i.Settings); err != nil {
 		v.find(at+".settings", err)
 	}
-	for _, note := range CompareGrants(spec.Manifest.Permissions, i.Grants) {
+	for _, note := range grants.Compare(spec.Manifest.Permissions, i.Grants) {
 		v.warnings = append(v.warnings, fmt.Sprintf("warning: instance %q %s", name, note))
 	}
 	if g := i.Grants.HTTP; g != nil && slices.ContainsFunc(spec.Manifest.Permissions, func(p manifest.Permission) bool { return p.Hosts.FromGrant() }) {
@@ -221,8 +233,7 @@ func (v *validator) absent(path, name string, missing *Unavailable) {
 	c := &v.loaded.Config
 	needed := c.Plugins.Instances[name].Must || missing.Code != ReasonNotFound
 	for _, u := range v.used {
-		used, _ := resolve(c, u.Use)
-		if used != name {
+		if u.Name != name {
 			continue
 		}
 		must := stated(c, &u.Use)
@@ -275,13 +286,13 @@ func atLinks(at string, i config.Instance) string {
 
 // use checks that the plugin at a place offers what the place needs.
 func (v *validator) use(u use) {
-	name, instance := resolve(&v.loaded.Config, u.Use)
-	_, instanced := v.loaded.Plugins.Instances[name]
+	instance := resolve(&v.loaded.Config, u.Name)
+	_, instanced := v.loaded.Plugins.Instances[u.Name]
 	spec, missing := v.catalog.spec(instance.Plugin)
 	if missing != nil {
-		if !instanced && !v.warned[name] {
-			v.absent(u.path, name, missing)
-			v.warned[name] = true
+		if !instanced && !v.warned[u.Name] {
+			v.absent(u.path, u.Name, missing)
+			v.warned[u.Name] = true
 		}
 		return // mistakes in an instance are reported at the instance
 	}
@@ -306,8 +317,10 @@ func (v *validator) use(u use) {
 	if err := checkSettings(spec, op, u.Settings); err != nil {
 		v.find(strict.Join(u.path, "settings"), err)
 	}
-	if err := checkReads(spec, op, u.Reads); err != nil {
-		v.find(strict.Join(u.path, "reads"), err)
+	if u.step != nil {
+		if err := checkReads(spec, op, u.step.Reads); err != nil {
+			v.find(strict.Join(u.path, "reads"), err)
+		}
 	}
 	v.relation(u, op)
 }
@@ -333,7 +346,7 @@ func (v *validator) ungranted(spec *spec.Spec, plugin string) {
 		return
 	}
 	v.warned[plugin] = true
-	for _, note := range CompareGrants(spec.Manifest.Permissions, config.Grants{}) {
+	for _, note := range grants.Compare(spec.Manifest.Permissions, config.Grants{}) {
 		v.warnings = append(v.warnings, fmt.Sprintf("warning: plugin %q %s (name an instance of it, with grants)", plugin, note))
 	}
 }
@@ -360,102 +373,6 @@ func (v *validator) builtin(path string, s *config.Step) {
 		v.find(strict.Join(path, "settings"), errors.New(strings.TrimPrefix(err.Error(), "settings: ")))
 	}
 }
-
-// CompareGrants lists permissions that the plugin asks for without a grant, and grants that it
-// does not ask for.
-func CompareGrants(asked []manifest.Permission, g config.Grants) []string {
-	var notes []string
-	for _, p := range asked {
-		switch granted := Granted(p, g); {
-		case p.Hosts.FromGrant() && !granted:
-			notes = append(notes, fmt.Sprintf("asks for http to hosts of your choice and is not granted it: %s (choose them in grants.http.hosts)", p.Reason))
-		case !granted:
-			notes = append(notes, fmt.Sprintf("asks for %s and is not granted it: %s", p.Kind, p.Reason))
-		}
-	}
-	asks := func(match func(manifest.Permission) bool) bool { return slices.ContainsFunc(asked, match) }
-	kind := func(k string) func(manifest.Permission) bool {
-		return func(p manifest.Permission) bool { return p.Kind == k }
-	}
-	unasked := func(what string) {
-		notes = append(notes, fmt.Sprintf("is granted %s, which its plugin does not ask for (remove the grant)", what))
-	}
-	if g.HTTP != nil && !asks(kind("http")) {
-		unasked("http")
-	}
-	if g.HTTP != nil && asks(kind("http")) {
-		for _, host := range unaskedHosts(asked, g.HTTP.Hosts) {
-			unasked("http to " + strconv.Quote(host))
-		}
-	}
-	if g.KV != nil && !asks(kind("kv")) {
-		unasked("kv")
-	}
-	for _, f := range g.Files {
-		if !asks(func(p manifest.Permission) bool { return p.Kind == "files" && sameFolder(p.Guest, f.Guest) }) {
-			unasked("files at " + f.Guest)
-		}
-	}
-	for _, s := range services(g) {
-		if !asks(func(p manifest.Permission) bool { return p.Kind == "service" && p.Service == s }) {
-			unasked("service " + s)
-		}
-	}
-	return notes
-}
-
-// unaskedHosts lists the granted hosts that share no server with a host of the manifest, so that
-// the grant has no effect.
-func unaskedHosts(asked []manifest.Permission, granted []string) (out []string) {
-	for _, host := range granted {
-		g, err := manifest.ParseHostPattern(host)
-		if err != nil { // another check reports it
-			continue
-		}
-		used := slices.ContainsFunc(asked, func(p manifest.Permission) bool {
-			return p.Hosts.FromGrant() || p.Kind == "http" && slices.ContainsFunc(p.Hosts, func(h string) bool {
-				a, err := manifest.ParseHostPattern(h)
-				return err != nil || a.Covers(g) || g.Covers(a)
-			})
-		})
-		if !used {
-			out = append(out, host)
-		}
-	}
-	return out
-}
-
-// Granted reports whether grants include a permission that a plugin asks for.
-func Granted(p manifest.Permission, g config.Grants) bool {
-	switch p.Kind {
-	case "http":
-		return g.HTTP != nil
-	case "kv":
-		return g.KV != nil
-	case "files":
-		return slices.ContainsFunc(g.Files, func(f config.FileGrant) bool { return sameFolder(p.Guest, f.Guest) })
-	case "service":
-		return slices.Contains(services(g), p.Service)
-	}
-	return false
-}
-
-// services are the names of the services that are granted.
-func services(g config.Grants) []string {
-	names := slices.Clone(g.Services)
-	if g.Embed != nil {
-		names = append(names, manifest.ServiceEmbed)
-	}
-	if g.Search != nil {
-		names = append(names, manifest.ServiceSearch)
-	}
-	if g.LLM != nil {
-		names = append(names, manifest.ServiceLLM)
-	}
-	return names
-}
-
-func sameFolder(a, b string) bool { return path.Clean(a) == path.Clean(b) }
 
 // checkSettings checks settings against a schema of a manifest, as the host does when it loads
 // the plugin. The error does not name the place in the file; the caller adds it.

@@ -3,11 +3,9 @@ package assemble
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/anchor-host/anchor-host/abi/manifest"
 	"github.com/anchor-host/anchor-host/internal/config"
 )
 
@@ -104,20 +102,13 @@ func TestValidateWarnsOfPluginsWithoutGrants(t *testing.T) {
 	}
 }
 
-// A grant of a server that the manifest does not name has no effect, and is reported.
-func TestGrantOfAnUnnamedHost(t *testing.T) {
-	asked := []manifest.Permission{{Kind: "http", Hosts: []string{"api.example.com", "*.example.org"}}}
-	notes := CompareGrants(asked, config.Grants{HTTP: &config.HTTPGrant{Hosts: []string{
-		"api.example.com", "a.example.org", "*.org.example.org", "api.exmaple.com", "http://api.example.com"}}})
-	want := []string{
-		`is granted http to "api.exmaple.com", which its plugin does not ask for (remove the grant)`,
-		`is granted http to "http://api.example.com", which its plugin does not ask for (remove the grant)`,
+// A second version of a step has the settings of the step. Those that it does not know would end each start.
+func TestValidateChecksTheSettingsOfAShadow(t *testing.T) {
+	l, err := config.Parse("f", []byte("steps: [{name: a, use: gone, settings: {share: 1}, shadow: {use: trap}}]\n"))
+	if err != nil {
+		t.Fatal(err)
 	}
-	if !slices.Equal(notes, want) {
-		t.Errorf("notes %q, want %q", notes, want)
-	}
-	leftToOperator := []manifest.Permission{{Kind: "http", Hosts: manifest.HostList{}}}
-	if notes := CompareGrants(leftToOperator, config.Grants{HTTP: &config.HTTPGrant{Hosts: []string{"api.test"}}}); len(notes) != 0 {
-		t.Errorf("a manifest that leaves the servers to the operator: notes %q", notes)
+	if _, err := Validate(l, "../../testdata/wasm"); err == nil || !strings.Contains(err.Error(), `steps[0].shadow.settings: unknown key "share"`) {
+		t.Error(err)
 	}
 }

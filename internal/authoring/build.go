@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/internal/atomicfile"
 )
@@ -45,27 +46,27 @@ func Build(ctx context.Context, o BuildOptions) (*Built, error) {
 	}
 	manifest, text, err := readManifest(j.options.Dir)
 	if err != nil {
-		return nil, j.withoutOld("", err)
+		return nil, err
 	}
 	if j.work, err = os.MkdirTemp("", "anchor-host-build-*"); err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(j.work)
-	j.out = filepath.Join(j.work, "plugin.wasm")
+	j.out, j.manifest = filepath.Join(j.work, "plugin.wasm"), manifest
 	began := time.Now()
 	wasm, err := j.compile(ctx)
 	if err != nil {
-		return nil, j.withoutOld(manifest.Name, fmt.Errorf("build %s: %w", manifest.Name, err))
+		return nil, j.withoutNew(manifest.Name, fmt.Errorf("build %s: %w", manifest.Name, err))
 	}
 	built := &Built{Title: j.toolchain.Title, Time: time.Since(began), Path: j.output(manifest.Name + ".wasm"), LeftOut: j.leftOut()}
 	if wasm, err = embedAll(wasm, text, j.options.Dir); err == nil {
 		built.Spec, err = spec.Read("", wasm, nil)
 	}
 	if err != nil {
-		return nil, j.withoutOld(manifest.Name, fmt.Errorf("build %s: %w", manifest.Name, j.unconnected(err)))
+		return nil, j.withoutNew(manifest.Name, fmt.Errorf("build %s: %w", manifest.Name, j.unconnected(err)))
 	}
-	if err := unused(built.Spec); err != nil {
-		return nil, j.withoutOld(manifest.Name, fmt.Errorf("build %s: %w", manifest.Name, err))
+	if err := loadable(ctx, built.Spec); err != nil {
+		return nil, j.withoutNew(manifest.Name, fmt.Errorf("build %s: %w", manifest.Name, j.unconnected(err)))
 	}
 	return built, j.write(built.Path, wasm, text)
 }
@@ -106,6 +107,20 @@ func readText(file string) (string, error) {
 	return string(text), nil
 }
 
+// loadable returns an error if a host refuses the module, or cannot call a function of it. The
+// interpreter reads all code, and takes the least time for it.
+func loadable(ctx context.Context, s *spec.Spec) error {
+	if err := unused(s); err != nil {
+		return err
+	}
+	h, err := host.New(host.Config{CacheDir: host.CacheOff})
+	if err != nil {
+		return err
+	}
+	err = h.Compile(ctx, s, host.PluginConfig{Engine: host.EngineInterpreter})
+	return errors.Join(err, h.Close(context.WithoutCancel(ctx)))
+}
+
 // unused returns an error if the module has a function for batches that a host cannot call.
 func unused(s *spec.Spec) error {
 	for _, o := range s.Operations {
@@ -118,9 +133,7 @@ func unused(s *spec.Spec) error {
 
 // prepare finds the folder and the toolchain.
 func (j *job) prepare() error {
-	if j.options.Dir == "" {
-		j.options.Dir = "."
-	}
+	j.options.Dir = cmp.Or(j.options.Dir, ".")
 	var err error
 	if j.dir, err = filepath.Abs(j.options.Dir); err != nil {
 		return err
@@ -136,7 +149,7 @@ func (j *job) prepare() error {
 	}
 	programs, missing := j.toolchain.find(j.dir)
 	if len(missing) > 0 {
-		return j.withoutOld("", j.toolchain.missingError(missing))
+		return j.toolchain.missingError(missing)
 	}
 	j.programs = programs
 	return nil
@@ -144,6 +157,9 @@ func (j *job) prepare() error {
 
 // compile runs the commands and returns the module that they made.
 func (j *job) compile(ctx context.Context) ([]byte, error) {
+	if j.toolchain.build != nil {
+		return j.toolchain.build(ctx, j)
+	}
 	commands, err := j.toolchain.commands(j)
 	if err != nil {
 		return nil, err
@@ -180,12 +196,15 @@ func (j *job) run(ctx context.Context, c Command) error {
 	if j.options.Commands != nil {
 		j.options.Commands(c)
 	}
+	limit := cmp.Or(j.options.Timeout, DefaultBuildTimeout)
+	if done, err := j.runWarm(ctx, limit, c); done {
+		return err
+	}
 	messages := j.options.Messages
 	if messages == nil {
 		messages = io.Discard
 	}
 	var kept output
-	limit := cmp.Or(j.options.Timeout, DefaultBuildTimeout)
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	cmd := exec.CommandContext(limited, c.Args[0], c.Args[1:]...)
@@ -193,7 +212,8 @@ func (j *job) run(ctx context.Context, c Command) error {
 	cmd.Dir, cmd.Env = c.Dir, append(os.Environ(), c.Env...)
 	cmd.Stdout, cmd.Stderr = &kept, &kept
 	if j.options.Verbose {
-		cmd.Stdout, cmd.Stderr = messages, messages
+		both := io.MultiWriter(messages, &kept)
+		cmd.Stdout, cmd.Stderr = both, both
 	}
 	cmd.WaitDelay = time.Second // child processes of a compiler may keep its output open
 	err := cmd.Run()
@@ -203,13 +223,23 @@ func (j *job) run(ctx context.Context, c Command) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	}
-	if _, werr := messages.Write(kept.text); werr != nil {
-		return werr
+	if !j.options.Verbose {
+		if _, werr := messages.Write(kept.text); werr != nil {
+			return werr
+		}
 	}
 	if limited.Err() != nil {
-		return fmt.Errorf("%s: not done within %v: %w (see its messages above; plugin build --timeout gives it longer)", c.Name(), limit, limited.Err())
+		return tooLong(c, limit, limited.Err())
 	}
-	return fmt.Errorf("%s: %w (see its messages above)", c.Name(), err)
+	err = fmt.Errorf("%s: %w (see its messages above)", c.Name(), err)
+	if remedy := j.remedy(string(kept.text)); remedy != "" {
+		return fmt.Errorf("%w; %s", err, remedy)
+	}
+	return err
+}
+
+func tooLong(c Command, limit time.Duration, err error) error {
+	return fmt.Errorf("%s: not done within %v: %w (see its messages above; plugin build --timeout gives it longer)", c.Name(), limit, err)
 }
 
 // output keeps the beginning of what a command writes.
@@ -260,24 +290,26 @@ func (j *job) leftOut() string {
 // unconnected adds to the error of a module without the exports of its manifest how the language
 // makes them.
 func (j *job) unconnected(err error) error {
+	if remedy := j.remedy(err.Error()); remedy != "" {
+		return fmt.Errorf("%w; %s", err, remedy)
+	}
 	if j.toolchain.connect == "" || !errors.Is(err, spec.ErrABIVersion) && !errors.Is(err, spec.ErrNoExport) {
 		return err
 	}
 	return fmt.Errorf("%w; in %s: %s", err, j.toolchain.Title, j.toolchain.connect)
 }
 
-// withoutOld removes the module that an earlier build left in its folder in the project,
-// so that nobody tests it instead of this one. It keeps a module at a path of the author's
-// choice, and says in the error that it is an old one. name is "" if the manifest cannot be
-// read: then the module is the only one in the folder.
-func (j *job) withoutOld(name string, err error) error {
-	if j.options.Output == "" {
-		old, _ := modulesIn(j.folder(j.dir), cmp.Or(name, "*")) // the error is about the pattern
-		if len(old) != 1 {
-			return err
-		}
-		return errors.Join(err, os.Remove(old[0]))
+// remedy is what the language knows to do about what a tool said, "" for nothing.
+func (j *job) remedy(said string) string {
+	if j.toolchain.remedy == nil {
+		return ""
 	}
+	return j.toolchain.remedy(said)
+}
+
+// withoutNew says in the error of a build which module of an earlier build is still there: it stays until
+// there is a new one.
+func (j *job) withoutNew(name string, err error) error {
 	path := j.output(name + ".wasm")
 	if info, serr := os.Stat(path); serr != nil || !info.Mode().IsRegular() {
 		return err
@@ -302,7 +334,6 @@ func (j *job) source() (string, error) {
 // the files, because a relative link would lead elsewhere from the copy.
 type sourceFS struct{ fs.FS }
 
-// ReadDir implements fs.ReadDirFS.
 func (s sourceFS) ReadDir(name string) ([]fs.DirEntry, error) {
 	entries, err := fs.ReadDir(s.FS, name)
 	for i, e := range entries {
@@ -314,7 +345,7 @@ func (s sourceFS) ReadDir(name string) ([]fs.DirEntry, error) {
 		}
 	}
 	return slices.DeleteFunc(entries, func(e fs.DirEntry) bool {
-		return e.IsDir() && slices.Contains([]string{"build", "target", "node_modules", ".git"}, e.Name())
+		return e.IsDir() && slices.Contains([]string{"build", "target", "node_modules", ".git", ".venv", "__pycache__"}, e.Name())
 	}), err
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -33,7 +34,11 @@ func Detect(dir string) (string, error) {
 	var marks []string
 	for _, t := range Toolchains {
 		for _, mark := range t.Marks {
-			if hasMatch(entries, mark) {
+			switch {
+			case !hasMatch(entries, mark):
+			case t == tsToolchain && !isAssemblyScript(dir):
+				return typescriptToolchain.Language, nil
+			default:
 				return t.Language, nil
 			}
 			marks = append(marks, mark)
@@ -41,6 +46,24 @@ func Detect(dir string) (string, error) {
 	}
 	return "", fmt.Errorf("%s: %w: it has none of %s (name the folder of a project, or its language with --lang)", dir, ErrLanguage, strings.Join(marks, ", "))
 }
+
+// isAssemblyScript reports whether a project with plugin.ts is in AssemblyScript and not in TypeScript: a file
+// names its compiler, or it exports functions by the names that hosts call.
+func isAssemblyScript(dir string) bool {
+	for name, pattern := range map[string]*regexp.Regexp{"asconfig.json": anything, "package.json": namesCompiler, "tsconfig.json": namesCompiler, "plugin.ts": exportsForHosts} {
+		text, _ := readBounded(filepath.Join(dir, name), maxManifest, "") // of a larger file, the beginning
+		if len(text) > 0 && pattern.Match(text) {
+			return true
+		}
+	}
+	return false
+}
+
+var (
+	anything        = regexp.MustCompile("")
+	namesCompiler   = regexp.MustCompile(`\bassemblyscript\b`)
+	exportsForHosts = regexp.MustCompile(`\bexport\s*(function\s+|\{[^}]*\b)anchor_`)
+)
 
 func hasMatch(entries []os.DirEntry, pattern string) bool {
 	return slices.ContainsFunc(entries, func(e os.DirEntry) bool {

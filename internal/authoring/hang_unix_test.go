@@ -117,7 +117,7 @@ func TestPipesAndDevices(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, module := range []string{pipe, "/dev/zero"} {
-		if _, _, err := Pack(module, filepath.Join(project, ManifestFile), project); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+		if _, _, err := Pack(t.Context(), module, filepath.Join(project, ManifestFile), project); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 			t.Errorf("pack %s: %v", module, err)
 		}
 	}

@@ -4,9 +4,11 @@ import (
 	_ "embed"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/anchor-host/anchor-host/abi"
@@ -18,36 +20,48 @@ const helperDir = "anchor"
 
 // writeHelper writes the sources of a language's helper library into dir.
 func writeHelper(t *Toolchain, dir string) error {
-	if t.helper == "" {
-		return nil
+	files, err := helperFiles(t)
+	if err != nil {
+		return err
 	}
-	if t.helper == goHelper {
-		return writeGoHelper(dir)
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if err := writeNew(filepath.Join(dir, filepath.FromSlash(name)), files[name]); err != nil {
+			return err
+		}
 	}
-	return copyFiles(sdk.Files, t.helper, dir, func(string) bool { return true })
+	return nil
 }
 
-// copyFiles copies the files of a folder for which wanted returns true. It passes paths
-// relative to the folder.
-func copyFiles(from fs.FS, root, dir string, wanted func(path string) bool) error {
+// helperFiles are the sources of a language's helper library by their paths, none if it has none.
+func helperFiles(t *Toolchain) (map[string][]byte, error) {
+	files := map[string][]byte{}
+	switch t.helper {
+	case "":
+		return nil, nil
+	case goHelper:
+		return files, addGoHelper(files)
+	}
+	return files, addFiles(files, sdk.Files, t.helper, "", t.helperFile)
+}
+
+// addFiles adds the files of a folder for which wanted returns true, below a folder. wanted gets
+// paths relative to the folder.
+func addFiles(to map[string][]byte, from fs.FS, root, below string, wanted func(path string) bool) error {
 	n := 0
 	err := fs.WalkDir(from, root, func(name string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return err
 		}
-		below := strings.TrimPrefix(strings.TrimPrefix(name, root), "/")
+		relative := strings.TrimPrefix(strings.TrimPrefix(name, root), "/")
 		if root == "." {
-			below = name
+			relative = name
 		}
-		if !wanted(below) {
+		if !wanted(relative) {
 			return nil
 		}
-		data, err := fs.ReadFile(from, name)
-		if err != nil {
-			return err
-		}
 		n++
-		return writeNew(filepath.Join(dir, filepath.FromSlash(below)), data)
+		to[path.Join(below, relative)], err = fs.ReadFile(from, name)
+		return err
 	})
 	if err == nil && n == 0 {
 		err = fmt.Errorf("%s: nothing to copy", path.Base(root))
@@ -76,16 +90,12 @@ var (
 	goHelperSums []byte
 )
 
-func writeGoHelper(dir string) error {
-	for name, data := range map[string][]byte{"go.mod": goHelperModule, "go.sum": goHelperSums} {
-		if err := writeNew(filepath.Join(dir, name), data); err != nil {
-			return err
-		}
-	}
-	if err := copyFiles(abi.Sources, ".", filepath.Join(dir, "abi"), guestSource); err != nil {
+func addGoHelper(files map[string][]byte) error {
+	files["go.mod"], files["go.sum"] = goHelperModule, goHelperSums
+	if err := addFiles(files, abi.Sources, ".", "abi", guestSource); err != nil {
 		return err
 	}
-	return copyFiles(sdk.Files, goHelper, filepath.Join(dir, "sdk", goHelper), guestSource)
+	return addFiles(files, sdk.Files, goHelper, path.Join("sdk", goHelper), guestSource)
 }
 
 // guestSource reports whether a file of package abi or of the SDK belongs into a project.

@@ -1,9 +1,7 @@
 package authoring
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,7 +11,7 @@ import (
 )
 
 // Toolchains are the toolchains of all languages, in the order of listings.
-var Toolchains = []*Toolchain{goToolchain, tinygoToolchain, rustToolchain, cToolchain, cppToolchain, zigToolchain, tsToolchain, jsToolchain, watToolchain}
+var Toolchains = []*Toolchain{goToolchain, tinygoToolchain, rustToolchain, cToolchain, cppToolchain, zigToolchain, tsToolchain, jsToolchain, typescriptToolchain, pythonToolchain, javaToolchain, watToolchain}
 
 // Languages returns the names of all languages.
 func Languages() []string {
@@ -24,9 +22,14 @@ func Languages() []string {
 	return names
 }
 
+// LanguageList lists the languages for people, and says that ts is not TypeScript.
+func LanguageList() string {
+	return strings.Replace(strings.Join(Languages(), ", "), "ts,", "ts (AssemblyScript),", 1)
+}
+
 // otherLanguages are other names of languages.
 var otherLanguages = map[string]string{
-	"assemblyscript": "ts", "c++": "cpp", "cxx": "cpp", "golang": "go", "javascript": "js", "rs": "rust", "typescript": "ts", "wast": "wat",
+	"assemblyscript": "ts", "c++": "cpp", "cxx": "cpp", "golang": "go", "javascript": "js", "py": "python", "rs": "rust", "wast": "wat",
 }
 
 // Lookup returns the toolchain of a language. The error wraps ErrLanguage.
@@ -38,9 +41,6 @@ func Lookup(language string) (*Toolchain, error) {
 	}
 	if name := otherLanguages[strings.ToLower(language)]; name != "" {
 		return nil, fmt.Errorf("language %q: %w (did you mean %q?)", language, ErrLanguage, name)
-	}
-	if strings.EqualFold(language, "python") {
-		return nil, fmt.Errorf("language %q: %w (no compiler makes the exports of a plugin from Python; anchor-host plugin build takes a module of any other tool)", language, ErrLanguage)
 	}
 	return nil, fmt.Errorf("language %q: %w%s", language, ErrLanguage, strict.Hint(language, Languages()))
 }
@@ -195,103 +195,6 @@ var zigToolchain = &Toolchain{
 	},
 }
 
-// rustTarget is a target that needs nothing from the system.
-const rustTarget = "wasm32-unknown-unknown"
-
-var rustToolchain = &Toolchain{
-	Language: "rust", Title: "Rust", Marks: []string{"Cargo.toml"}, helper: "pdk-rust",
-	connect: "write anchor::plugin! { filter: keep } in src/lib.rs", quick: "link-time optimization",
-	Programs: []Program{
-		{
-			Name: "cargo", Executables: []string{"cargo"},
-			Get: "get Rust from https://rustup.rs, or on Debian: apt-get install cargo",
-		},
-		{
-			Name: "rustc with the target " + rustTarget, Executables: []string{"rustc"}, works: hasRustTarget,
-			Get: "rustup target add " + rustTarget + ", or on Debian: apt-get install rustc libstd-rust-dev-wasm32 lld-14",
-		},
-	},
-	commands: func(j *job) ([]Command, error) {
-		source, err := j.source()
-		if err != nil {
-			return nil, err
-		}
-		target := filepath.Join(source, "target")
-		release := filepath.Join(target, rustTarget, "release")
-		j.product = func() (string, error) { return cargoProduct(release, source) }
-		if err := removeModules(release); err != nil {
-			return nil, err
-		}
-		return []Command{{
-			Args: []string{j.program("cargo"), "build", "--release", "--target", rustTarget},
-			Env: slices.Concat([]string{"CARGO_TARGET_DIR=" + target}, j.quickly("CARGO_PROFILE_RELEASE_LTO=off", "CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16",
-				"CARGO_PROFILE_RELEASE_INCREMENTAL=true"), j.debug("CARGO_PROFILE_RELEASE_STRIP=none", "CARGO_PROFILE_RELEASE_DEBUG=1")),
-			Dir: source,
-		}}, nil
-	},
-}
-
-// hasRustTarget returns an error if a rustc lacks the library of the target.
-func hasRustTarget(rustc string) error {
-	dir, err := probe(rustc, "--print", "target-libdir", "--target", rustTarget)
-	if err != nil {
-		return err
-	}
-	libraries, err := fs.Glob(os.DirFS(strings.TrimSpace(dir)), "libstd-*.rlib")
-	if err == nil && len(libraries) == 0 {
-		err = fmt.Errorf("%s lacks the target", rustc)
-	}
-	return err
-}
-
-// removeModules removes the modules of earlier builds. Cargo puts the one of the present
-// sources there again, even if it has nothing to compile.
-func removeModules(release string) error {
-	old, err := modulesIn(release, "*")
-	for _, file := range old {
-		err = errors.Join(err, os.Remove(file))
-	}
-	return err
-}
-
-// modulesIn lists the modules in a folder whose names fit a pattern. The path of the folder may
-// have any characters, also those of patterns. There are none if the folder does not exist.
-func modulesIn(dir, pattern string) ([]string, error) {
-	found, err := fs.Glob(os.DirFS(dir), pattern+".wasm")
-	for i, name := range found {
-		found[i] = filepath.Join(dir, name)
-	}
-	return found, err
-}
-
-// cargoProduct finds the module that cargo made: the only module, or the one with the name
-// in Cargo.toml.
-func cargoProduct(release, dir string) (string, error) {
-	found, err := fs.Glob(os.DirFS(release), "*.wasm")
-	if err != nil {
-		return "", err
-	}
-	if len(found) == 1 {
-		return filepath.Join(release, found[0]), nil
-	}
-	manifest, err := os.ReadFile(filepath.Join(dir, "Cargo.toml"))
-	if err != nil {
-		return "", err
-	}
-	for line := range strings.Lines(string(manifest)) {
-		key, value, _ := strings.Cut(line, "=")
-		if strings.TrimSpace(key) != "name" {
-			continue
-		}
-		name := strings.ReplaceAll(strings.Trim(strings.TrimSpace(value), `"`), "-", "_")
-		path := filepath.Join(release, name+".wasm")
-		if _, err := os.Stat(path); err == nil {
-			return path, nil
-		}
-	}
-	return "", fmt.Errorf("cargo: %d modules in %s and none of the package's name (set crate-type = [\"cdylib\"] in Cargo.toml)", len(found), release)
-}
-
 var tsToolchain = &Toolchain{
 	Language: "ts", Title: "AssemblyScript", Marks: []string{"plugin.ts"}, helper: "pdk-as",
 	connect: "write export { anchor_abi_1, anchor_mailbox, anchor_reserve } from \"./anchor/serve\" in plugin.ts, and export function anchor_filter(): i32 { return inJSON(keep); }",
@@ -306,33 +209,20 @@ var tsToolchain = &Toolchain{
 		if j.options.Quick {
 			level = "-O0"
 		}
-		return []Command{{
-			Args: append([]string{
-				j.program("asc"), "plugin.ts", level, "--runtime", "incremental",
-				"--use", "abort=" + helperDir + "/host/abort", "-o", j.out,
-			}, j.debug("--debug", "--sourceMap")...),
-			Dir: source,
-		}}, err
+		args := append([]string{
+			j.program("asc"), "plugin.ts", level, "--runtime", "incremental",
+			"--use", "abort=" + helperDir + "/host/abort", "-o", j.out,
+		}, j.debug("--debug", "--sourceMap")...)
+		return []Command{{Args: args, Dir: source, warm: func() (process, sent []string, err error) {
+			library, err := ascLibrary(args[0])
+			return []string{j.program("node"), "--input-type=module", "-e", warmScript, library}, args[1:], err
+		}}}, err
 	},
 }
 
 var nodeProgram = Program{
 	Name: "node", Executables: []string{"node"},
 	Get: "on Debian: apt-get install nodejs npm; on macOS: brew install node",
-}
-
-var jsToolchain = &Toolchain{
-	Language: "js", Title: "JavaScript", Marks: []string{"plugin.js"}, helper: "pdk-js",
-	Programs: []Program{nodeProgram, {
-		Name: "Binaryen's wasm-merge with QuickJS beside it", Executables: []string{"wasm-merge"},
-		Get: "npm install quickjs-wasi binaryen",
-	}},
-	commands: func(j *job) ([]Command, error) {
-		source, err := j.source()
-		return []Command{{
-			Args: []string{j.program("node"), filepath.Join(helperDir, "build.mjs"), "plugin.js", "-o", j.out}, Dir: source,
-		}}, err
-	},
 }
 
 var watToolchain = &Toolchain{

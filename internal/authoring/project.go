@@ -2,6 +2,7 @@ package authoring
 
 import (
 	"bytes"
+	"cmp"
 	"embed"
 	"errors"
 	"fmt"
@@ -13,7 +14,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"text/template"
+
+	template "github.com/DataDog/datadog-agent/pkg/template/text"
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/abi/manifest"
@@ -99,15 +101,6 @@ func (p Project) Operation() string {
 	return p.Kind
 }
 
-// Kinds returns the kinds of projects in a language, sorted. The error wraps ErrLanguage.
-func Kinds(language string) ([]string, error) {
-	t, err := Lookup(language)
-	if err != nil {
-		return nil, err
-	}
-	return t.kinds()
-}
-
 func (t *Toolchain) kinds() ([]string, error) {
 	entries, err := templates.ReadDir(path.Join("templates", t.templateDir()))
 	if err != nil {
@@ -156,9 +149,7 @@ func New(p Project) (dir string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if p.Dir == "" {
-		p.Dir = p.Name
-	}
+	p.Dir = cmp.Or(p.Dir, p.Name)
 	if err := vacant(p.Dir); err != nil {
 		return "", err
 	}
@@ -167,7 +158,15 @@ func New(p Project) (dir string, err error) {
 			return "", err
 		}
 	}
-	return p.Dir, writeHelper(t, filepath.Join(p.Dir, helperDir))
+	helper := filepath.Join(p.Dir, helperDir)
+	if err := writeHelper(t, helper); err != nil || t.helper == "" {
+		return p.Dir, err
+	}
+	sums, err := helperSums(t, p.Version)
+	if err != nil {
+		return p.Dir, err
+	}
+	return p.Dir, writeNew(filepath.Join(helper, sumsFile), sums)
 }
 
 func (p Project) check() (*Toolchain, error) {
@@ -220,6 +219,10 @@ func (p Project) files(t *Toolchain) (map[string][]byte, error) {
 	}
 	files[schemaFile] = schema
 	head := "# yaml-language-server: $schema=" + schemaFile + "\n"
+	if t.Language == typescriptToolchain.Language {
+		files["plugin.ts"] = files["plugin.js"]
+		delete(files, "plugin.js")
+	}
 	if len(t.Marks) == 0 { // the files do not show the language
 		head += languageComment + " " + t.Language + "\n"
 	}
@@ -260,12 +263,17 @@ func (p Project) layer(root string, files map[string][]byte) error {
 }
 
 func (p Project) render(name string, text []byte) ([]byte, error) {
-	t, err := template.New(name).Option("missingkey=error").Parse(string(text))
+	t, err := template.New(name).Funcs(template.FuncMap{"typed": p.Typed, "types": p.Types}).Option("missingkey=error").Parse(string(text))
 	if err != nil {
 		return nil, fmt.Errorf("template %s: %w", name, err)
 	}
 	var b bytes.Buffer
-	if err := t.Execute(&b, p); err != nil {
+	// Templates call no methods, so that the linker can drop those that nothing calls.
+	data := map[string]any{
+		"Name": p.Name, "Language": p.Language, "Kind": p.Kind, "Version": p.Version, "Ident": p.Ident(), "Extension": p.Extension(), "Title": p.Title(),
+		"Helper": p.Helper(), "Install": p.Install(), "Operation": p.Operation(), "Script": p.Script(),
+	}
+	if err := t.Execute(&b, data); err != nil {
 		return nil, fmt.Errorf("template %s: %w", name, err)
 	}
 	return b.Bytes(), nil

@@ -19,7 +19,7 @@ import (
 // templates.
 func everyTemplate(t *testing.T, f func(t *testing.T, p Project)) {
 	for _, language := range Languages() {
-		kinds, err := Kinds(language)
+		kinds, err := kindsOf(language)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -140,7 +140,7 @@ func TestNewErrors(t *testing.T) {
 
 func goKinds(t *testing.T) []string {
 	t.Helper()
-	kinds, err := Kinds("go")
+	kinds, err := kindsOf("go")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +168,7 @@ func TestKinds(t *testing.T) {
 		if ownTests[language] == nil {
 			t.Errorf("%s: the templates have no tests", language)
 		}
-		kinds, err := Kinds(language)
+		kinds, err := kindsOf(language)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -222,4 +222,13 @@ func TestManifestErrors(t *testing.T) {
 	if _, err := spec.ParseManifest(nil); !errors.Is(err, spec.ErrManifest) {
 		t.Errorf("an empty manifest: %v", err)
 	}
+}
+
+// kindsOf are the kinds of projects in a language.
+func kindsOf(language string) ([]string, error) {
+	t, err := Lookup(language)
+	if err != nil {
+		return nil, err
+	}
+	return t.kinds()
 }

@@ -1,11 +1,13 @@
 package authoring
 
 import (
-	"errors"
+	"cmp"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/anchor-host/anchor-host/internal/pybuild"
 )
 
 // standIn puts a program into PATH that runs a script, in place of a compiler.
@@ -47,39 +49,34 @@ func TestCargoThatWritesNoModule(t *testing.T) {
 	}
 }
 
-// After a failed build the module of an earlier one is not there to be tested, unless it lies
-// where the author said.
-func TestFailedBuildLeavesNoOldModule(t *testing.T) {
-	dir := oddlyNamed(t, newProject(t, "go", "filter"))
-	own := filepath.Join(dir, "build", "my-plugin.wasm")
-	elsewhere := filepath.Join(t.TempDir(), "mine.wasm")
-	for _, file := range []string{own, elsewhere} {
-		if err := writeNew(file, []byte("old")); err != nil {
-			t.Fatal(err)
+// A build that fails, for whatever reason, leaves the module of an earlier one as it is, and says that it is one.
+func TestFailedBuildKeepsTheOldModule(t *testing.T) {
+	for _, language := range []string{"go", "python"} {
+		for _, place := range []string{"", filepath.Join(t.TempDir(), "mine.wasm")} {
+			dir := oddlyNamed(t, newProject(t, language, "filter"))
+			old := cmp.Or(place, filepath.Join(dir, "build", "my-plugin.wasm"))
+			if err := writeNew(old, []byte("old")); err != nil {
+				t.Fatal(err)
+			}
+			fails := func(why string, says bool) {
+				t.Helper()
+				_, err := Build(t.Context(), BuildOptions{Dir: dir, Output: place})
+				if err == nil || strings.Contains(err.Error(), old+" is of an earlier build") != says {
+					t.Errorf("%s, %s: got %v; want an error that names the old module: %t", language, why, err, says)
+				}
+				if text, err := os.ReadFile(old); err != nil || string(text) != "old" {
+					t.Errorf("%s, %s: the old module is %q, %v", language, why, text, err)
+				}
+			}
+			standIn(t, "go", "exit 1\n")
+			standIn(t, "componentize-py", "[ $1 = --version ] && echo componentize-py "+pybuild.Version+" && exit 0\nexit 1\n")
+			fails("a compiler that fails", true)
+			if err := os.WriteFile(filepath.Join(dir, ManifestFile), []byte("abi: 1\nname: my-plugin\n"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			fails("a mistake in the manifest", false)
+			t.Setenv("PATH", t.TempDir())
+			fails("no toolchain", false)
 		}
-	}
-	standIn(t, "go", "exit 1\n")
-	if _, err := Build(t.Context(), BuildOptions{Dir: dir}); err == nil || exists(own) {
-		t.Errorf("got %v; the old module is there: %v", err, exists(own))
-	}
-	_, err := Build(t.Context(), BuildOptions{Dir: dir, Output: elsewhere})
-	if err == nil || !strings.Contains(err.Error(), elsewhere+" is of an earlier build") || !exists(elsewhere) {
-		t.Errorf("got %v, want an error that says whose module there is", err)
-	}
-	if err := writeNew(own, []byte("old")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, ManifestFile), []byte("abi: 1\nname: my-plugin\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Build(t.Context(), BuildOptions{Dir: dir}); err == nil || errors.Is(err, os.ErrNotExist) || exists(own) {
-		t.Errorf("got %v after a mistake in the manifest; the old module is there: %v", err, exists(own))
-	}
-	if err := writeNew(own, []byte("old")); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("PATH", t.TempDir())
-	if _, err := Build(t.Context(), BuildOptions{Dir: dir}); !errors.Is(err, ErrMissing) || exists(own) {
-		t.Errorf("got %v without a toolchain; the old module is there: %v", err, exists(own))
 	}
 }

@@ -1,6 +1,8 @@
 package authoring
 
 import (
+	"encoding/binary"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,7 +31,7 @@ func TestPackTexts(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		return Pack(filepath.Join(dir, "module.wasm"), "", "")
+		return Pack(t.Context(), filepath.Join(dir, "module.wasm"), "", "")
 	}
 	packed, _, err := pack(map[string]string{"README.md": "# One\n", "CHANGELOG.md": "## 0.1.0\n"})
 	if err != nil {
@@ -50,4 +52,61 @@ func TestPackTexts(t *testing.T) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
+}
+
+// What a host refuses to compile is no plugin, though its exports are those of one.
+func TestBuildInvalidModule(t *testing.T) {
+	fixture := filepath.Join("..", "..", "testdata", "wasm", "keep-first")
+	wasm, err := os.ReadFile(filepath.Join(fixture, "plugin.wasm"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	manifest, err := os.ReadFile(filepath.Join(fixture, "plugin.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, ManifestFile), manifest, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	old, module := filepath.Join(dir, "build", "keep-first.wasm"), filepath.Join(dir, "module.wasm")
+	if err := os.MkdirAll(filepath.Dir(old), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(old, []byte("old"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(module, emptyBodies(t, wasm), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, path, err := Pack(t.Context(), module, "", filepath.Dir(old)); !errors.Is(err, spec.ErrNotWasm) || path != "" {
+		t.Errorf("packed as %q, error %v", path, err)
+	}
+	if kept, err := os.ReadFile(old); err != nil || string(kept) != "old" {
+		t.Errorf("the plugin of before is %d bytes, error %v", len(kept), err)
+	}
+	if said := endlessRemedy("compile: invalid function[415]: not enough results"); !strings.Contains(said, "while (true)") {
+		t.Error(said)
+	}
+}
+
+// emptyBodies returns a module whose functions only drop what no stack holds.
+func emptyBodies(t *testing.T, wasm []byte) []byte {
+	t.Helper()
+	out := wasm[:8:8]
+	for rest := wasm[8:]; len(rest) > 0; {
+		size, n := binary.Uvarint(rest[1:])
+		end := 1 + n + int(size)
+		section := rest[:end:end]
+		if section[0] == 10 {
+			count, _ := binary.Uvarint(rest[1+n:])
+			body := binary.AppendUvarint(nil, count)
+			for range count {
+				body = append(body, 3, 0, 0x1a, 0x0b) // no locals; drop; end
+			}
+			section = append(binary.AppendUvarint([]byte{10}, uint64(len(body))), body...)
+		}
+		out, rest = append(out, section...), rest[end:]
+	}
+	return out
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/anchor-host/anchor-host/abi/manifest"
 )
 
 // Errors that callers can test for with errors.Is.
@@ -40,8 +42,13 @@ type Toolchain struct {
 	quick string
 	// connect says how the source makes a function an operation, as a remedy if none is one.
 	connect string
+	// remedy says what to do about what a compiler or a module's reader said, "" if it does not know.
+	// nil: it never knows.
+	remedy func(said string) string
 	// commands returns the commands that build a module from a project.
 	commands func(*job) ([]Command, error)
+	// build, if not nil, builds the module in place of commands.
+	build func(context.Context, *job) ([]byte, error)
 }
 
 // Program is an executable that a toolchain needs.
@@ -54,6 +61,8 @@ type Program struct {
 	Get string
 	// works, if not nil, returns why an executable is not suitable, nil if it is.
 	works func(path string) error
+	// worksIn is works for a program that can suit some projects only. dir is the folder of one, or "".
+	worksIn func(path, dir string) error
 }
 
 // Command is one command of a build.
@@ -64,6 +73,9 @@ type Command struct {
 	Env []string
 	// Dir is the working directory.
 	Dir string
+	// warm, if not nil, returns the command of a process that a Warm keeps, and the arguments to send to it.
+	// The error wraps errWarm if there is none.
+	warm func() (process, args []string, err error)
 }
 
 // Name returns the program and its sub-command, if it has one, for messages.
@@ -123,12 +135,14 @@ func (t *Toolchain) find(dir string) (paths map[string]string, missing []Program
 func (p Program) find(dir string) (string, error) {
 	var unsuitable error
 	for _, name := range p.Executables {
-		for _, file := range []string{filepath.Join(dir, "node_modules", ".bin", name), name} {
+		for _, file := range []string{
+			filepath.Join(dir, "node_modules", ".bin", name), filepath.Join(dir, ".venv", "bin", name), filepath.Join(dir, ".venv", "Scripts", name), name,
+		} {
 			path, err := exec.LookPath(file)
 			if err != nil {
 				continue
 			}
-			if err = p.suitable(path); err == nil {
+			if err = p.suitable(path, dir); err == nil {
 				return path, nil
 			}
 			unsuitable = cmp.Or(unsuitable, err)
@@ -164,16 +178,24 @@ func probe(path string, args ...string) (string, error) {
 var known sync.Map
 
 // suitable returns nil if an executable works, and else why it does not.
-func (p Program) suitable(path string) error {
-	if p.works == nil {
+func (p Program) suitable(path, dir string) (err error) {
+	key := path
+	switch {
+	case p.works == nil && p.worksIn == nil:
+		return nil
+	case p.worksIn != nil:
+		key += "\x00" + dir
+	}
+	if _, ok := known.Load(key); ok {
 		return nil
 	}
-	if _, ok := known.Load(path); ok {
-		return nil
+	if p.worksIn != nil {
+		err = p.worksIn(path, dir)
+	} else {
+		err = p.works(path)
 	}
-	err := p.works(path)
 	if err == nil {
-		known.Store(path, nil)
+		known.Store(key, nil)
 	}
 	return err
 }
@@ -207,6 +229,8 @@ type BuildOptions struct {
 	// Quick leaves out what takes long and makes the module smaller or faster. Where that makes a
 	// difference, the module is in build/dev unless Output says otherwise.
 	Quick bool
+	// Warm, if not nil, keeps a compiler running for the next build.
+	Warm *Warm
 	// KeepManifest also writes plugin.yaml into the folder of Output.
 	KeepManifest bool
 	// Commands receives each command before it runs. It may be nil.
@@ -225,6 +249,7 @@ type job struct {
 	toolchain *Toolchain
 	// programs are the paths of the toolchain's programs by name.
 	programs map[string]string
+	manifest *manifest.Manifest
 	// dir is the absolute path of the project's folder, and work a temporary folder.
 	dir, work string
 	// out is the path to which commands write the module. If they set product, the module

@@ -33,8 +33,14 @@ func TestDetect(t *testing.T) {
 		{"Rust", map[string]string{"Cargo.toml": ""}, "rust"},
 		{"C", map[string]string{"plugin.c": "", "other.c": ""}, "c"},
 		{"Zig", map[string]string{"plugin.zig": ""}, "zig"},
-		{"AssemblyScript", map[string]string{"plugin.ts": "", "package.json": ""}, "ts"},
+		{"AssemblyScript", map[string]string{"plugin.ts": "", "package.json": `{"devDependencies": {"assemblyscript": "0.28.20"}}`}, "ts"},
+		{"AssemblyScript by its exports", map[string]string{"plugin.ts": "export { anchor_abi_1 } from \"./anchor/serve\";", "tsconfig.json": "{}"}, "ts"},
+		{"TypeScript", map[string]string{"plugin.ts": "export function filter() {}", "package.json": "{}"}, "typescript"},
+		{"TypeScript with a name like an export", map[string]string{"plugin.ts": "import { anchor_link } from \"./links\";\nexport function filter() { return anchor_link; }"}, "typescript"},
 		{"JavaScript", map[string]string{"plugin.js": ""}, "js"},
+		{"TypeScript is stated", map[string]string{"plugin.ts": "", "plugin.yaml": "# language: typescript\n"}, "typescript"},
+		{"Python", map[string]string{"plugin.py": "", "requirements.txt": ""}, "python"},
+		{"Java", map[string]string{"pom.xml": ""}, "java"},
 		{"text", map[string]string{"plugin.wat": ""}, "wat"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -52,7 +58,7 @@ func TestDetectErrors(t *testing.T) {
 		want  string
 	}{
 		{"nothing known", map[string]string{"plugin.yaml": "abi: 1", "plugin.c/file": ""},
-			"unknown language: it has none of go.mod, main.go, Cargo.toml, plugin.c, plugin.cpp, plugin.zig, plugin.ts, plugin.js, plugin.wat (name the folder of a project, or its language with --lang)"},
+			"unknown language: it has none of go.mod, main.go, Cargo.toml, plugin.c, plugin.cpp, plugin.zig, plugin.ts, plugin.js, plugin.mjs, plugin.py, pom.xml, plugin.wat (name the folder of a project, or its language with --lang)"},
 		{"a language that does not exist", map[string]string{"plugin.yaml": "# language: tinigo\n"},
 			`plugin.yaml: language "tinigo": unknown language (did you mean "tinygo"?)`},
 	} {
@@ -137,7 +143,7 @@ func TestCommandString(t *testing.T) {
 
 // Other names of a language lead to its name here.
 func TestLookupSuggests(t *testing.T) {
-	for other, want := range map[string]string{"typescript": "ts", "JavaScript": "js", "golang": "go", "tinigo": "tinygo", "c++": "cpp"} {
+	for other, want := range map[string]string{"assemblyscript": "ts", "JavaScript": "js", "golang": "go", "tinigo": "tinygo", "c++": "cpp"} {
 		if _, err := Lookup(other); !errors.Is(err, ErrLanguage) || !strings.Contains(err.Error(), `(did you mean "`+want+`"?)`) {
 			t.Errorf("%s: got %v, want %s", other, err, want)
 		}

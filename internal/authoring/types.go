@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"go/format"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"unicode"
@@ -13,18 +14,25 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/abi/manifest"
+	"github.com/anchor-host/anchor-host/host/spec"
+	"github.com/anchor-host/anchor-host/internal/jsbuild"
 	"github.com/anchor-host/anchor-host/internal/plain"
 )
 
 // TypeLanguages are the languages of [Types].
-var TypeLanguages = []string{"go", "tinygo", "rust", "c", "cpp", "zig", "ts"}
+var TypeLanguages = []string{"go", "tinygo", "rust", "c", "cpp", "zig", "ts", "js", "typescript"}
 
-// Types returns source code with one type for the settings of each operation of a project. Its
-// fields have the keys of the schemas in plugin.yaml, so that a misspelt key does not compile. The
-// language is that of the project if it is "". Errors are those of the manifest, wrap ErrLanguage,
-// or name two keys that have the same name in the language.
+// Types returns source code with one type for the settings of each operation of a project, or of the
+// plugin in a module. Its fields have the keys of the schemas in plugin.yaml, so that a misspelt key
+// does not compile. The language is that of the project if it is "". Errors are those of the manifest,
+// wrap ErrLanguage, or name two keys that have the same name in the language.
 func Types(dir, language string) (string, error) {
-	if language == "" {
+	info, err := os.Stat(dir)
+	module := err == nil && info.Mode().IsRegular()
+	switch {
+	case language == "" && module:
+		return "", fmt.Errorf("%s: %w: a module does not state one (name it with --lang)", dir, ErrLanguage)
+	case language == "":
 		var err error
 		if language, err = Detect(dir); err != nil {
 			return "", err
@@ -34,7 +42,7 @@ func Types(dir, language string) (string, error) {
 	if !ok {
 		return "", fmt.Errorf("language %q: %w: there are no types for it (want one of %s)", language, ErrLanguage, strings.Join(TypeLanguages, ", "))
 	}
-	m, _, err := readManifest(dir)
+	m, err := manifestOf(dir, module)
 	if err != nil {
 		return "", err
 	}
@@ -44,6 +52,10 @@ func Types(dir, language string) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("settings of %s: %w", s.op, err)
 		}
+		if w.write == nil {
+			text += "\n" + jsbuild.Interface(camel(string(s.op))+"Settings", s.schema)
+			continue
+		}
 		text += w.write(s.op, fields)
 	}
 	if w.format {
@@ -51,6 +63,22 @@ func Types(dir, language string) (string, error) {
 		return string(b), err
 	}
 	return text, nil
+}
+
+// manifestOf is the manifest of a project, or of a module.
+func manifestOf(path string, module bool) (*manifest.Manifest, error) {
+	if !module {
+		m, _, err := readManifest(path)
+		return m, err
+	}
+	s, err := spec.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if s.Manifest == nil {
+		return nil, fmt.Errorf("%s: %w: it is a module of another host, and has no schemas", path, spec.ErrManifest)
+	}
+	return s.Manifest, nil
 }
 
 // operationSettings is the schema of the settings of one operation.
@@ -74,8 +102,8 @@ func settingsOf(m *manifest.Manifest) (out []operationSettings) {
 }
 
 // settingField is one key of a schema. kind is string, integer, number, boolean, or "" for
-// everything else.
-type settingField struct{ key, name, kind, doc string }
+// everything else. items is the kind of the items if it is a list of such values.
+type settingField struct{ key, name, kind, doc, items string }
 
 // fieldsOf lists the keys of a schema, sorted.
 func fieldsOf(schema json.RawMessage, w typeWriter) ([]settingField, error) {
@@ -94,13 +122,14 @@ func fieldsOf(schema json.RawMessage, w typeWriter) ([]settingField, error) {
 		var p struct {
 			Type        any
 			Description string
+			Items       struct{ Type any }
 		}
 		_ = json.Unmarshal(s.Properties[key], &p) // true and false are schemas, too
-		kind, _ := p.Type.(string)
-		if !slices.Contains([]string{"string", "integer", "number", "boolean"}, kind) {
-			kind = ""
+		kind, items := scalar(p.Type), ""
+		if p.Type == "array" {
+			items = scalar(p.Items.Type)
 		}
-		f := settingField{key: key, name: w.name(key), kind: kind, doc: comment(cmp.Or(p.Description, "The setting "+key+"."))}
+		f := settingField{key: key, name: w.name(key), kind: kind, items: items, doc: comment(cmp.Or(p.Description, "The setting "+key+"."))}
 		if other, twice := seen[f.name]; twice {
 			return nil, fmt.Errorf("the keys %.100q and %.100q have the same name %s (rename one)", other, key, f.name)
 		}
@@ -108,6 +137,15 @@ func fieldsOf(schema json.RawMessage, w typeWriter) ([]settingField, error) {
 		out = append(out, f)
 	}
 	return out, nil
+}
+
+// scalar is the type that a schema states if it is one of single values, and "" otherwise.
+func scalar(stated any) string {
+	kind, _ := stated.(string)
+	if !slices.Contains([]string{"string", "integer", "number", "boolean"}, kind) {
+		return ""
+	}
+	return kind
 }
 
 // comment makes a text fit for a comment of one line: it does not end the comment.
@@ -135,7 +173,8 @@ type typeWriter struct {
 	head   string
 	format bool
 	name   func(key string) string
-	write  func(op abi.Operation, fields []settingField) string
+	// write writes the type of the fields. nil: package jsbuild writes it of the schema.
+	write func(op abi.Operation, fields []settingField) string
 }
 
 const generated = "Written by \"anchor-host plugin types\" from plugin.yaml; write it again when the settings change."
@@ -148,6 +187,9 @@ var typeWriters = map[string]typeWriter{
 	"cpp":    {"/* " + generated + " */\n#include \"anchor.h\"\n", false, func(key string) string { return snake(key) + "_" }, writeCTypes},
 	"zig":    {"//! " + generated + "\n\nconst anchor = @import(\"anchor/anchor.zig\");\n", false, zigName, writeZigTypes},
 	"ts":     {"// " + generated + "\n\nimport { Request, Value } from \"./anchor/index\";\n", false, lowerCamel, writeASTypes},
+	"js":     {"// " + generated + "\n", false, strings.Clone, nil},
+
+	"typescript": {"// " + generated + "\n", false, strings.Clone, nil},
 }
 
 // snake makes a name of a key: lower-case letters, digits and underscores, a letter first.
@@ -211,7 +253,11 @@ func writeGoTypes(op abi.Operation, fields []settingField) string {
 	types := map[string]string{"string": "string", "integer": "int", "number": "float64", "boolean": "bool", "": "any"}
 	b := fmt.Sprintf("\n// %sSettings are the settings of %s.\ntype %[1]sSettings struct {\n", camel(string(op)), op)
 	for _, f := range fields {
-		b += fmt.Sprintf("\t// %s: %s\n\t%[1]s %[3]s `json:%[4]q`\n", f.name, f.doc, types[f.kind], f.key)
+		kind := types[f.kind]
+		if f.items != "" {
+			kind = "[]" + types[f.items]
+		}
+		b += fmt.Sprintf("\t// %s: %s\n\t%[1]s %[3]s `json:%[4]q`\n", f.name, f.doc, kind, f.key)
 	}
 	return b + "}\n"
 }
@@ -236,7 +282,7 @@ func writeRustTypes(op abi.Operation, fields []settingField) string {
 
 func writeCTypes(op abi.Operation, fields []settingField) string {
 	types := map[string]string{"string": "anchor_text", "integer": "int64_t", "number": "double", "boolean": "int", "": "anchor_json"}
-	reads := map[string]string{"string": "anchor_setting_text(r, %q, \"\")", "integer": "(int64_t)anchor_setting_number(r, %q, 0)",
+	reads := map[string]string{"string": "anchor_setting_text(r, %q, \"\")", "integer": "anchor_setting_int(r, %q, 0)",
 		"number": "anchor_setting_number(r, %q, 0)", "boolean": "anchor_setting_bool(r, %q, 0)", "": "anchor_json_get(r->settings, %q)"}
 	b := fmt.Sprintf("\n/* The settings of %s. */\ntypedef struct {\n", op)
 	init := ""

@@ -26,6 +26,8 @@ operations:
         2nd: {type: number}
         strict: {type: boolean}
         list: {type: array}
+        words: {type: array, items: {type: string}}
+        counts: {type: array, items: {type: integer}}
         "*/ x(); /*": {type: string}
         constructor: {type: string}
         of: {type: string}
@@ -35,16 +37,20 @@ operations:
 // The types of every language compile, and hold the keys of the schema.
 func TestTypes(t *testing.T) {
 	for _, c := range []struct{ language, file, source, use, with, want string }{
-		{"go", "settings.go", "main.go", "type Settings struct {\n\tWord string `json:\"word\"`\n}", "type Settings = FilterSettings", "Type int `json:\"type\"`"},
+		{"go", "settings.go", "main.go", "type Settings struct {\n\tWord string `json:\"word\"`\n}", "type Settings = FilterSettings", "Words []string `json:\"words\"`"},
 		{"rust", "src/settings.rs", "src/lib.rs", `r.setting("word").text().unwrap_or("");`, "settings::FilterSettings::of(r).r#word;\n    let word = word.as_str();", "pub r#type: i64,"},
 		{"c", "settings.h", "plugin.c", `anchor_setting_text(r, "word", "")`, "read_filter_settings(r).word_", "int64_t type_;"},
 		{"cpp", "settings.h", "plugin.cpp", `anchor_setting_text(r, "word", "")`, "read_filter_settings(r).word_", "int64_t type_;"},
 		{"zig", "settings.zig", "plugin.zig", `r.setting("word").string() orelse ""`, `@import("settings.zig").FilterSettings.of(r).word`, `@"type": i64,`},
 		{"ts", "settings.ts", "plugin.ts", `request.settings.get("word").text()`, "new FilterSettings(request).word", "  type: i64;"},
+		{"typescript", "settings.ts", "plugin.ts", `settings: Settings`, "settings: FilterSettings", "2nd\"?: number;"},
 	} {
 		t.Run(c.language, func(t *testing.T) {
-			dir := newProject(t, c.language, "filter")
-			if err := os.WriteFile(filepath.Join(dir, ManifestFile), []byte(typesManifest), 0o644); err != nil {
+			dir, head := newProject(t, c.language, "filter"), ""
+			if c.language == "typescript" {
+				head = "# language: typescript\n"
+			}
+			if err := os.WriteFile(filepath.Join(dir, ManifestFile), []byte(head+typesManifest), 0o644); err != nil {
 				t.Fatal(err)
 			}
 			text, err := Types(dir, "")
@@ -61,7 +67,7 @@ func TestTypes(t *testing.T) {
 				changed = strings.Replace(changed, "\nuse ", "\nmod settings;\nuse ", 1)
 			case "c", "cpp":
 				changed = strings.Replace(changed, `#include "anchor.h"`, `#include "settings.h"`, 1)
-			case "ts":
+			case "ts", "typescript":
 				changed = `import { FilterSettings } from "./settings";` + "\n" + changed
 			}
 			if err := writeNew(filepath.Join(dir, c.file), []byte(text)); err != nil {
@@ -73,7 +79,7 @@ func TestTypes(t *testing.T) {
 			if testing.Short() && c.language != "go" {
 				t.Skip("runs compilers")
 			}
-			if err := os.WriteFile(filepath.Join(dir, ManifestFile), []byte(strings.Replace(typesManifest, "  init: {}\n", "", 1)), 0o644); err != nil {
+			if err := os.WriteFile(filepath.Join(dir, ManifestFile), []byte(head+strings.Replace(typesManifest, "  init: {}\n", "", 1)), 0o644); err != nil {
 				t.Fatal(err)
 			}
 			var said bytes.Buffer
@@ -100,12 +106,29 @@ func TestTypesErrors(t *testing.T) {
 		}
 	}
 	for language, want := range map[string]string{
-		"go": `settings of filter: the keys "a-b" and "a_b" have the same name AB (rename one)`,
-		"js": `language "js": unknown language: there are no types for it (want one of go, tinygo, rust, c, cpp, zig, ts)`,
-		"":   "unknown language",
+		"go":  `settings of filter: the keys "a-b" and "a_b" have the same name AB (rename one)`,
+		"wat": `language "wat": unknown language: there are no types for it (want one of go, tinygo, rust, c, cpp, zig, ts, js, typescript)`,
+		"":    "unknown language",
 	} {
 		if _, err := Types(dir, language); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %s", language, err, want)
 		}
+	}
+}
+
+// A module has the schemas of its manifest; the language must be named.
+func TestTypesOfAModule(t *testing.T) {
+	const module = "../../testdata/wasm/keep-first/plugin.wasm"
+	if text, err := Types(module, "go"); err != nil || !strings.HasPrefix(text, "// Written by") {
+		t.Errorf("%v: %s", err, text)
+	}
+	if _, err := Types(module, ""); !errors.Is(err, ErrLanguage) || !strings.Contains(err.Error(), "--lang") {
+		t.Error(err)
+	}
+	if _, err := Types("../../testdata/wasm/foreign/plugin.wasm", "go"); err == nil || !strings.Contains(err.Error(), "another host") {
+		t.Error(err)
+	}
+	if _, err := Types("types.go", "go"); err == nil {
+		t.Error("a text is no module")
 	}
 }

@@ -25,7 +25,18 @@ type fileStamp struct {
 
 // made are folders and files that a build writes into a project. What begins with a dot is not
 // watched either.
-var made = []string{"build", "target", "node_modules", "zig-out", "Cargo.lock", "package-lock.json"}
+var made = []string{"build", "target", "node_modules", "zig-out", "__pycache__", "Cargo.lock", "package-lock.json"}
+
+// beside are patterns of files that no build reads: what people read, and what editors leave.
+var beside = []string{"README*", "LICENSE*", "CHANGELOG*", "*~", "*.bak", "*.orig", "*.tmp", "*.log", "*.sw[op]", "#*#", "4913"}
+
+// watched reports whether a change of a file or a folder matters to a build.
+func watched(name string) bool {
+	return !strings.HasPrefix(name, ".") && !slices.Contains(made, name) && !slices.ContainsFunc(beside, func(pattern string) bool {
+		matches, _ := filepath.Match(pattern, name) // the patterns are good
+		return matches
+	})
+}
 
 // Scan lists the source files of a project. A file that vanishes meanwhile is left out.
 func Scan(dir string) (Files, error) {
@@ -38,7 +49,7 @@ func Scan(dir string) (Files, error) {
 			return nil
 		case path == dir:
 			return nil
-		case strings.HasPrefix(e.Name(), ".") || slices.Contains(made, e.Name()):
+		case !watched(e.Name()):
 			if e.IsDir() {
 				return fs.SkipDir
 			}

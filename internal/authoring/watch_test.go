@@ -31,7 +31,7 @@ func TestChangedFiles(t *testing.T) {
 	write("plugin.c", "a")
 	write("tests/own.json", "[]")
 	first := scan()
-	for _, name := range []string{"build/x.wasm", "target/release/x", "node_modules/y/z.js", ".git/HEAD", ".zig-cache/o", "Cargo.lock", ".plugin.c.swp"} {
+	for _, name := range []string{"build/x.wasm", "target/release/x", "node_modules/y/z.js", ".git/HEAD", ".zig-cache/o", "Cargo.lock", ".plugin.c.swp", "plugin.c~", "4913", "README.md", "notes.log", "#plugin.c#", "lib/__pycache__/x.pyc"} {
 		write(name, "made")
 	}
 	if changed := scan().Changed(first); changed != nil {

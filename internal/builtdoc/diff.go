@@ -144,7 +144,7 @@ func Compare(a, b *Doc) Diff {
 			d.Notes = append(d.Notes, fmt.Sprintf("%s has no traces (build it with --explain to see the reasons)", side.Name))
 		}
 	}
-	inA, _, pairs := pair(a, b)
+	inA, pairs := pair(a, b)
 	for _, p := range pairs { // in the order of B's window
 		d.compare(p.a, p.b, a.Traces != nil)
 	}
@@ -161,7 +161,7 @@ func Compare(a, b *Doc) Diff {
 type viewPair struct{ a, b *itemView }
 
 // pair matches the items of two builds. inA are the items that only A has.
-func pair(a, b *Doc) (inA, inB []*itemView, pairs []viewPair) {
+func pair(a, b *Doc) (inA []*itemView, pairs []viewPair) {
 	listA, namesA := a.views()
 	inB, namesB := b.views()
 	other := map[*itemView]*itemView{}
@@ -187,7 +187,7 @@ func pair(a, b *Doc) (inA, inB []*itemView, pairs []viewPair) {
 			inA = append(inA, v)
 		}
 	}
-	return inA, inB, pairs
+	return inA, pairs
 }
 
 // compare adds the differences of an item in B from the same item in A.

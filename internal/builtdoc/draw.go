@@ -1,6 +1,7 @@
 package builtdoc
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -53,9 +54,7 @@ func (d *Doc) steps() svg.Drawing {
 // a time on.
 func (d *Doc) parts(from float64) (list []svg.Step) {
 	add := func(s svg.Step) {
-		if s.Start == 0 {
-			s.Start = from
-		}
+		s.Start = cmp.Or(s.Start, from)
 		from, s.Part = s.Start+s.Took, true
 		list = append(list, s)
 	}
@@ -82,7 +81,7 @@ func DrawDiff(a, b *Doc) svg.Drawing {
 		mark(&lower, it.Place.To, it.Changes)
 	}
 	var links []svg.Link
-	_, _, pairs := pair(a, b)
+	_, pairs := pair(a, b)
 	for _, p := range pairs {
 		if p.a == nil || p.a.place == 0 || p.b.place == 0 {
 			continue

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -64,7 +65,7 @@ func memberships(text string) map[int]string {
 		case len(fields) != 3:
 		case fields[0] == "0" && fields[1] == "":
 			groups[version2] = fields[2]
-		case hasWord(fields[1], "memory"):
+		case slices.Contains(strings.Split(fields[1], ","), "memory"):
 			groups[version1] = fields[2]
 		}
 	}
@@ -90,7 +91,7 @@ func mounts(text string) (found []mount) {
 		switch {
 		case back[0] == "cgroup2":
 			m.version = version2
-		case back[0] == "cgroup" && hasWord(back[2], "memory"):
+		case back[0] == "cgroup" && slices.Contains(strings.Split(back[2], ","), "memory"):
 			m.version = version1
 		default:
 			continue
@@ -129,16 +130,6 @@ func number(text string) int64 {
 		return math.MaxInt64
 	}
 	return n
-}
-
-// hasWord reports whether a list that commas divide has a word.
-func hasWord(list, word string) bool {
-	for s := range strings.SplitSeq(list, ",") {
-		if s == word {
-			return true
-		}
-	}
-	return false
 }
 
 // unescape undoes the escapes of mountinfo: a backslash and three octal digits.

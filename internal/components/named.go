@@ -8,6 +8,8 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/agent"
 	"github.com/anchor-host/anchor-host/pipeline/explain"
+	"github.com/anchor-host/anchor-host/pipeline/llm"
+	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 )
 
 // The wrappers of a component are equal for all builds, whatever the component is: a build counts the
@@ -19,19 +21,16 @@ func (m *Made) Module() explain.ModuleInfo { return explain.ModuleInfo{Plugin: m
 // isolated passes on the promise of [pipeline.Isolated].
 type isolated struct{}
 
-// Isolated implements [pipeline.Isolated].
 func (isolated) Isolated() {}
 
 type step struct{ *Made }
 
-// Run implements [pipeline.Step].
 func (s step) Run(ctx context.Context, q *pipeline.Query, items []pipeline.Item) ([]pipeline.Item, error) {
 	return call(s.name, func() ([]pipeline.Item, error) { return s.value.(pipeline.Step).Run(ctx, q, items) })
 }
 
 type appender struct{ step }
 
-// Append implements [pipeline.Appender].
 func (a appender) Append(ctx context.Context, q *pipeline.Query, items []pipeline.Item) ([]pipeline.Item, error) {
 	return call(a.name, func() ([]pipeline.Item, error) { return a.value.(pipeline.Appender).Append(ctx, q, items) })
 }
@@ -74,7 +73,6 @@ type retriever struct {
 	place Placement
 }
 
-// Retrieve implements [pipeline.Retriever].
 func (r retriever) Retrieve(ctx context.Context, q *pipeline.Query, topK int) ([]pipeline.Item, error) {
 	if r.place.Timeout > 0 {
 		var cancel context.CancelFunc
@@ -117,7 +115,6 @@ func (m *Made) Retriever(p Placement) pipeline.Retriever {
 
 type memory struct{ *Made }
 
-// Items implements [pipeline.MemoryProvider].
 func (m memory) Items(ctx context.Context, q *pipeline.Query) ([]pipeline.Item, error) {
 	return call(m.name, func() ([]pipeline.Item, error) { return m.value.(pipeline.MemoryProvider).Items(ctx, q) })
 }
@@ -130,10 +127,8 @@ type formatter struct {
 	makes string
 }
 
-// FormatType implements [pipeline.Formatter].
 func (f formatter) FormatType() string { return f.makes }
 
-// Format implements [pipeline.Formatter].
 func (f formatter) Format(ctx context.Context, w *pipeline.Window) (any, error) {
 	return call(f.name, func() (any, error) { return f.value.(pipeline.Formatter).Format(ctx, w) })
 }
@@ -151,25 +146,20 @@ type provider struct {
 	priority int
 }
 
-// Name implements [agent.Provider].
 func (p provider) Name() string { return p.title }
 
-// Priority implements [agent.Provider].
 func (p provider) Priority() int { return p.priority }
 
-// EstimateTokens implements [agent.Provider].
 func (p provider) EstimateTokens(ctx context.Context, s *agent.State) (int, error) {
 	return call(p.name, func() (int, error) { return p.value.(agent.Provider).EstimateTokens(ctx, s) })
 }
 
-// Apply implements [agent.Provider].
 func (p provider) Apply(ctx context.Context, s *agent.State, list []pipeline.Message, b agent.Budget) ([]pipeline.Message, error) {
 	return call(p.name, func() ([]pipeline.Message, error) { return p.value.(agent.Provider).Apply(ctx, s, list, b) })
 }
 
 type lossy struct{}
 
-// LeavesOut implements [agent.Lossy].
 func (lossy) LeavesOut() {}
 
 // Provider returns the component as a provider with the title and the priority of the configuration,
@@ -184,3 +174,28 @@ func (m *Made) Provider(title string, priority int) agent.Provider {
 	}
 	return p
 }
+
+type embedder struct{ *Made }
+
+// Model implements [retrieve.Embedder].
+func (e embedder) Model(ctx context.Context) (retrieve.Model, error) {
+	return call(e.name, func() (retrieve.Model, error) { return e.value.(retrieve.Embedder).Model(ctx) })
+}
+
+// Embed implements [retrieve.Embedder].
+func (e embedder) Embed(ctx context.Context, side retrieve.Side, texts []string) ([][]float32, error) {
+	return call(e.name, func() ([][]float32, error) { return e.value.(retrieve.Embedder).Embed(ctx, side, texts) })
+}
+
+// Embedder returns the component as an embedder whose errors name it.
+func (m *Made) Embedder() retrieve.Embedder { return embedder{m} }
+
+type asker struct{ *Made }
+
+// Ask implements [llm.Asker].
+func (a asker) Ask(ctx context.Context, r llm.Request) (llm.Answer, error) {
+	return call(a.name, func() (llm.Answer, error) { return a.value.(llm.Asker).Ask(ctx, r) })
+}
+
+// Asker returns the component as what answers the requests to a model. Its errors name it.
+func (m *Made) Asker() llm.Asker { return asker{m} }

@@ -2,6 +2,7 @@
 package components
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,6 +25,8 @@ const (
 	Memory    Kind = "memory provider"
 	Formatter Kind = "formatter"
 	Provider  Kind = "agent provider"
+	Embedder  Kind = "embedder"
+	Model     Kind = "model"
 )
 
 // anySettings is the schema of components without one.
@@ -63,9 +66,7 @@ func (s *Set) add(name string, k Kind, schema string, made bool) error {
 	case !made:
 		return errors.New("has no New (set it)")
 	}
-	if schema == "" {
-		schema = anySettings
-	}
+	schema = cmp.Or(schema, anySettings)
 	compiled, err := settings.Compile(json.RawMessage(schema))
 	if err != nil {
 		return err

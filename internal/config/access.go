@@ -7,6 +7,13 @@ type Queue struct {
 	Bytes   Size `key:"bytes" default:"256MiB" doc:"The maximum size of the requests that wait."`
 }
 
+// Jobs says which work serve keeps in a database and does in the background.
+type Jobs struct {
+	Workers int    `key:"workers" min:"1" max:"1000" doc:"How many jobs this host runs at the same time. With keys, all hosts together run half as many of one tenant, at least one. The jobs are in a file beside the store, with .jobs at the end of its name, or in the database of the store. Default: none; then the process that gets an upload reads it, and its end cancels that."`
+	Waiting int    `key:"waiting" min:"1" max:"100000" default:"100" doc:"How many jobs of one tenant may wait or run. Further ones are refused with status 429."`
+	Folder  string `key:"folder" doc:"Folder with a folder for each tenant, by its name, from which jobs of the tenant may read files. Default: jobs read uploads only."`
+}
+
 // Audit says where serve logs who did what.
 type Audit struct {
 	Path      string   `key:"path" doc:"File of the log. Default: there is none."`

@@ -9,10 +9,13 @@ import (
 
 // Store says where conversations, facts and agent runs are stored.
 type Store struct {
-	Path        string `key:"path" doc:"File of the store. Default: anchor-host/store.db in the data folder of the user."`
-	Synchronous string `key:"synchronous" enum:"full,normal" default:"full" doc:"When a change counts as stored: full waits until the disk has it; normal survives the end of the process, but a power cut may take the last changes."`
-	KV          string `key:"kv" enum:"store,memory" default:"store" doc:"Where values of plugins (grants.kv) are kept: store keeps them in the store; memory loses them with the process and with each reload."`
-	Keep        *Keep  `key:"keep" doc:"How long the store keeps things. A service deletes what is older every hour, and memory gc at once. Default: until something deletes it."`
+	Path        string   `key:"path" doc:"File of the store, or the URL of a PostgreSQL database that hosts share: postgres://USER@HOST/DATABASE. Default: anchor-host/store.db in the data folder of the user."`
+	Pool        int      `key:"pool" min:"0" max:"1000" default:"16" doc:"The greatest number of connections to the database."`
+	Timeout     Duration `key:"timeout" default:"10s" doc:"How long the database may take for a statement, and a call may wait for a connection."`
+	Replica     string   `key:"replica" doc:"URL of a replica of the database. Lists that may be some seconds old are read there. Default: the database itself."`
+	Synchronous string   `key:"synchronous" enum:"full,normal" default:"full" doc:"When a change counts as stored: full waits until the disk has it; normal survives the end of the process, but a power cut may take the last changes."`
+	KV          string   `key:"kv" enum:"store,memory" default:"store" doc:"Where values of plugins (grants.kv) are kept: store keeps them in the store; memory loses them with the process and with each reload."`
+	Keep        *Keep    `key:"keep" doc:"How long the store keeps things. A service deletes what is older every hour, and memory gc at once. Default: until something deletes it."`
 }
 
 // Keep says how long the store keeps things. 0: until something deletes them.
@@ -52,7 +55,7 @@ type FactGraph struct {
 // Extract names the plugin (operation extract) or the model that extracts facts from turns.
 type Extract struct {
 	Model string `key:"model" doc:"Name of an entry of models, which is asked instead of a plugin. Its budgets hold for each promotion, as for a build."`
-	Use
+	Plain
 	Every *int `key:"every" min:"0" doc:"Facts are extracted after a build that remembers its query, once this many turns were added since the last extraction. 0: only memory promote extracts facts. Default: 10."`
 	Known *int `key:"known" min:"0" max:"1000" doc:"How many known facts of the same user and session the plugin also sees. Those that match the turns best are chosen. Default: 20."`
 }
@@ -72,43 +75,24 @@ type Agent struct {
 	Begin       string      `key:"begin" enum:"any,user" default:"any" doc:"Which role may come first in a list that was truncated or compacted. user leaves out messages before the first user message, except instructions; some APIs require this."`
 	Plan        bool        `key:"plan" default:"false" doc:"First asks each provider how many tokens it will add, and reserves room for later providers."`
 	Timeout     Duration    `key:"timeout" default:"10s" doc:"Time limit of each provider that has no timeout of its own."`
+	Hooks       Hooks       `key:"hooks" doc:"What the hooks of coding agents add (anchor-host hook)."`
 	Providers   []Provider  `key:"providers" doc:"Plugins that change the messages of an agent before a model call (operation provide)."`
+}
+
+// Hooks says what the hooks of coding agents add to a session.
+type Hooks struct {
+	MaxChars  int               `key:"max_chars" min:"1" max:"10000" default:"9000" doc:"The maximum number of characters that one event adds. Clients take 10,000."`
+	ToolChars int               `key:"tool_chars" min:"1" default:"16000" doc:"Texts in the result of a tool that are longer lose their middle, and get a handle in its place."`
+	Timeout   Duration          `key:"timeout" default:"2s" doc:"Time limit of an event. A late event changes nothing."`
+	Pipelines map[string]string `key:"pipelines" doc:"Names of pipelines whose items are added, by event: session_start, prompt or subagent_start. Default: none."`
 }
 
 // Offer selects the frames of a run that are offered to an agent. In a file it may be true or
 // false, which sets only its switch.
 type Offer struct {
-	Enabled   *bool `key:"enabled" default:"true"`
+	Enabled   *bool `key:"enabled,short" default:"true"`
 	MaxFrames int   `key:"max_frames" min:"1" max:"4294967295" default:"50" doc:"The maximum number of frames: protected frames, and the newest others."`
 	MaxTokens int   `key:"tokens" min:"1" doc:"The maximum number of tokens of these observations. Default: a quarter of the budget."`
-}
-
-// offer is an Offer without methods.
-type offer Offer
-
-// UnmarshalNode decodes either form. A plain true or false becomes the equivalent map, so that
-// its position in the file is found under the path of the switch.
-func (o *Offer) UnmarshalNode(d *strict.Decoder, n *strict.Node, path string) {
-	decodeSwitch(d, n, (*offer)(o), path)
-}
-
-// JSONSchema describes both forms.
-func (o *Offer) JSONSchema() map[string]any { return switchSchema(reflect.TypeFor[offer]()) }
-
-// decodeSwitch decodes a section that may be just true or false.
-func decodeSwitch(d *strict.Decoder, n *strict.Node, into any, path string) {
-	if n.Kind == strict.Bool {
-		*n = *strict.NewMap(n.Pos, strict.Entry{Key: "enabled", Pos: n.Pos, Value: *n})
-	}
-	if n.Kind != strict.Map {
-		d.Fail(n, path, "want true, false or a map")
-		return
-	}
-	d.Into(n, into, path)
-}
-
-func switchSchema(t reflect.Type) map[string]any {
-	return map[string]any{"oneOf": []any{map[string]any{"type": "boolean"}, strict.Schema(t)}}
 }
 
 // RunFrames selects the frames of the store that are offered to a build.
@@ -122,8 +106,8 @@ type RunFrames struct {
 // Observation configures the built-in observation provider, and the providers that make
 // observations and reflections. In a file it may be true or false, which sets only its switch.
 type Observation struct {
-	Enabled   *bool      `key:"enabled" default:"true"`
-	Make      Choice     `key:"make" default:"off" doc:"Turns old messages into observations (priority 7): off, builtin for one line per message, or a plugin (operation distill)."`
+	Enabled   *bool      `key:"enabled,short" default:"true"`
+	Make      Maker      `key:"make" default:"off" doc:"Turns old messages into observations (priority 7): off, builtin for one line per message, or a plugin (operation distill)."`
 	HighWater int        `key:"high_water" min:"1" doc:"When the conversation has more tokens than this, its oldest messages become observations. Default: half of the budget."`
 	LowWater  int        `key:"low_water" min:"1" doc:"How many tokens of the conversation then remain. Default: half of high_water."`
 	Reflect   Reflection `key:"reflect" default:"builtin" doc:"Turns old observations into a reflection (priority 8): builtin for a list of them, or a plugin (operation distill)."`
@@ -141,18 +125,36 @@ func (o *Observation) Made() bool {
 	return On(o.Enabled) && (o.Make.Use != nil || o.Make.Name == "builtin")
 }
 
+// Maker is a [Choice] that has no fallback and is no file.
+type Maker struct{ Choice }
+
+// UnmarshalNode decodes a name, or a map with more.
+func (m *Maker) UnmarshalNode(d *strict.Decoder, n *strict.Node, path string) {
+	var u replaceable
+	m.bare = n.Kind == strict.String
+	d.Value(n, reflect.ValueOf(&u.Use).Elem(), path)
+	m.take(d, n, path, &u)
+}
+
+// JSONSchema describes both forms.
+func (m *Maker) JSONSchema() map[string]any { return strict.Schema(reflect.TypeFor[Use]()) }
+
 // Reflection says how a reflection is made, and when.
 type Reflection struct {
-	Choice
+	Maker
+	marks
+}
+
+// marks say when a reflection is made.
+type marks struct {
 	HighWater int `key:"high_water" min:"1" doc:"When the observations have more tokens than this, the oldest become a reflection. Default: half of that of observation."`
 	LowWater  int `key:"low_water" min:"1" doc:"How many tokens of observations then remain. Default: half of high_water."`
 }
 
 // reflection is the map of a Reflection.
 type reflection struct {
-	replaceable
-	HighWater int `key:"high_water" min:"1" doc:"When the observations have more tokens than this, the oldest become a reflection. Default: half of that of observation."`
-	LowWater  int `key:"low_water" min:"1" doc:"How many tokens of observations then remain. Default: half of high_water."`
+	Use
+	marks
 }
 
 // UnmarshalNode decodes a name, or a map with more.
@@ -160,48 +162,24 @@ func (r *Reflection) UnmarshalNode(d *strict.Decoder, n *strict.Node, path strin
 	var m reflection
 	r.bare = n.Kind == strict.String
 	d.Value(n, reflect.ValueOf(&m).Elem(), path)
-	r.take(d, n, path, &m.replaceable)
-	r.HighWater, r.LowWater = m.HighWater, m.LowWater
+	r.take(d, n, path, &replaceable{Use: m.Use})
+	r.marks = m.marks
 }
 
 // JSONSchema describes both forms.
 func (r *Reflection) JSONSchema() map[string]any { return strict.Schema(reflect.TypeFor[reflection]()) }
 
-// observation is an Observation without methods.
-type observation Observation
-
-// UnmarshalNode decodes either form; see [Offer.UnmarshalNode].
-func (o *Observation) UnmarshalNode(d *strict.Decoder, n *strict.Node, path string) {
-	decodeSwitch(d, n, (*observation)(o), path)
-}
-
-// JSONSchema describes both forms.
-func (o *Observation) JSONSchema() map[string]any {
-	return switchSchema(reflect.TypeFor[observation]())
-}
-
 // Compaction configures the built-in compaction provider. In a file it may be true or false,
 // which sets only its switch.
 type Compaction struct {
-	Enabled           *bool    `key:"enabled" default:"true"`
+	Enabled           *bool    `key:"enabled,short" default:"true"`
 	HighWater         int      `key:"high_water" min:"1" doc:"Compaction starts when the messages have more tokens than this. Default: the budget."`
 	LowWater          int      `key:"low_water" min:"1" doc:"How many tokens of messages remain, without the summary. Default: half of high_water. Without high_water: the budget is filled, and nine sixteenths of it if the list goes on growing; with a plugin, three eighths."`
 	HighWaterMessages int      `key:"high_water_messages" min:"1" doc:"Compaction also starts when there are more messages than this. Default: max_messages."`
 	LowWaterMessages  int      `key:"low_water_messages" min:"1" doc:"How many messages remain, without the summary. Default: half of high_water_messages."`
-	Compact           *Use     `key:"compact" doc:"A plugin that writes the summary (operation compact). Default: a digest, one line per message."`
+	Compact           *Plain   `key:"compact" doc:"A plugin that writes the summary (operation compact). Default: a digest, one line per message."`
 	Timeout           Duration `key:"timeout" doc:"Time limit of one compaction. Default: agent.timeout, or 1m with a plugin."`
 }
-
-// compaction is a Compaction without methods.
-type compaction Compaction
-
-// UnmarshalNode decodes either form; see [Offer.UnmarshalNode].
-func (c *Compaction) UnmarshalNode(d *strict.Decoder, n *strict.Node, path string) {
-	decodeSwitch(d, n, (*compaction)(c), path)
-}
-
-// JSONSchema describes both forms.
-func (c *Compaction) JSONSchema() map[string]any { return switchSchema(reflect.TypeFor[compaction]()) }
 
 // Provider is a context provider of an agent loop.
 type Provider struct {

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/anchor-host/anchor-host/abi/manifest"
 	"github.com/anchor-host/anchor-host/host"
@@ -24,7 +25,9 @@ var (
 	Tokenizers = []string{"words", "cl100k_base", "o200k_base"}
 )
 
-var digestPattern = regexp.MustCompile(`^sha256:[0-9a-f]{64}(\+sha256:[0-9a-f]{64})?$`)
+var digestPattern = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^sha256:[0-9a-f]{64}(\+sha256:[0-9a-f]{64})?$`)
+})
 
 // Check returns mistakes that decoding cannot detect: references to missing names, names that are
 // used twice, and keys that contradict each other. It opens no file.
@@ -68,14 +71,16 @@ func (k *checker) window() {
 	k.facts()
 	k.frames()
 	k.enricher()
-	if used := c.Embedder; used != "" {
+	if used := c.Embedder; used == NoEmbedder {
+		k.find("embedder", "it makes no vectors if it is left out (for those of documents: collections: {NAME: {embedder: none}})")
+	} else if used != "" {
 		missing(k, "embedder", "embedder", used, c.AllEmbedders())
 	}
 }
 
 func (k *checker) callbacks() {
 	for i := range k.config.Callbacks {
-		k.optional(fmt.Sprintf("callbacks[%d]", i), &k.config.Callbacks[i])
+		k.use(fmt.Sprintf("callbacks[%d]", i), k.config.Callbacks[i].Use(), nil)
 	}
 }
 
@@ -87,7 +92,7 @@ func (k *checker) instances() {
 		for _, link := range slices.Sorted(maps.Keys(of.Links)) {
 			k.plugin(at+".links."+link, of.Links[link])
 		}
-		if d := of.Digest; d != "" && !digestPattern.MatchString(d) {
+		if d := of.Digest; d != "" && !digestPattern().MatchString(d) {
 			k.find(at+".digest", "want sha256: and 64 lower-case hex digits, or two of these joined by + where there is a plugin.yaml (plugin inspect shows it), got %q", d)
 		}
 	}
@@ -214,14 +219,6 @@ func (k *checker) one(path, name string, builtin []string) bool {
 	return len(means) < 2
 }
 
-// optional checks a use that nothing waits for, which cannot be one that must answer.
-func (k *checker) optional(path string, u *Use) {
-	k.use(path, u, nil)
-	if u.Must != nil {
-		k.find(path+".must", "has no effect here (leave it out; must of the instance says that it is needed at the start)")
-	}
-}
-
 // validName reports whether a plugin can have a name, which may end with a version.
 func validName(name string) bool {
 	base, version, versioned := strings.Cut(name, "@")
@@ -250,8 +247,8 @@ func (k *checker) enricher() {
 	}
 	if e.Name != "" {
 		k.use("enricher", &e.Use, nil)
-	} else if len(e.Settings) > 0 || e.Timeout != 0 || e.Reads != nil {
-		k.find("enricher", "settings, timeout and reads need a plugin (add use: NAME)")
+	} else if len(e.Settings) > 0 || e.Timeout != 0 {
+		k.find("enricher", "settings and timeout need a plugin (add use: NAME)")
 	}
 }
 
@@ -301,6 +298,11 @@ func (k *checker) step(path string, s *Step) {
 			k.find(path+".default", "no route %q%s", s.Default, hint(k, s.Default, s.Routes))
 		}
 	}
+	if s.Shadow != nil && (!k.config.CallsPlugin(s) || len(s.Retrievers)+len(s.Routes) > 0) {
+		k.find(path+".shadow", "the step calls no plugin that finds or changes items (leave it out)")
+	} else if s.Shadow != nil && !k.config.CallsPlugin(&Step{Use: Use{Name: s.Shadow.Use}}) {
+		k.find(path+".shadow.use", "%q is no plugin (want an entry of plugins.instances, or a plugin of the plugin folder)", s.Shadow.Use)
+	}
 	switch {
 	case s.Operation != "" && s.Operation != "transform_query" && len(s.Retrievers) > 0:
 		k.find(path, "retrievers need operation: transform_query (leave them out)")
@@ -346,8 +348,8 @@ func (k *checker) kind(path string, s *Step) {
 	case s.Operation != "" || len(s.Routes) > 0:
 		k.find(path, "retrievers without a plugin exclude operation and routes (leave those out)")
 	}
-	if len(s.Settings) > 0 || s.Reads != nil || len(s.Scope) > 0 {
-		k.find(path, "settings, reads and scope need a plugin (give settings and reads to each retriever)")
+	if len(s.Settings) > 0 || s.Reads != nil && len(s.Retrievers) == 0 || len(s.Scope) > 0 {
+		k.find(path, "settings, reads and scope need a plugin (give settings to each retriever)")
 	}
 }
 
@@ -386,7 +388,7 @@ func (k *checker) retrievers(path string, s *Step) {
 	}
 	for i := range s.Retrievers {
 		at := fmt.Sprintf("%s.retrievers[%d]", path, i)
-		k.retrieverUse(at, &s.Retrievers[i].Use)
+		k.retrieverUse(at, &s.Retrievers[i].Plain)
 		if s.Retrievers[i].Weight != 0 && s.Fusion == "round_robin" {
 			k.find(at+".weight", "weight has no effect with fusion: round_robin (leave it out)")
 		}
@@ -396,9 +398,6 @@ func (k *checker) retrievers(path string, s *Step) {
 // fit checks the model and its calibration.
 func (k *checker) fit() {
 	c := k.config
-	if c.Tools != "" && c.FitOptions.Tools != "" {
-		k.find("window.tools", "tools and tools_text exclude each other (keep tools)")
-	}
 	if c.Model == "" {
 		if c.Calibration != "" {
 			k.find("counting.calibration", "calibration needs a model (say which one its figures are for)")

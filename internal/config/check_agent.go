@@ -21,9 +21,31 @@ func CheckName(s string) error {
 	return nil
 }
 
+// CheckOwner refuses names of users and sessions that the store does not accept. Empty names are none. The error
+// wraps [ErrInvalid].
+func CheckOwner(user, session string) error {
+	for _, n := range [...]struct{ what, name string }{{"user", user}, {"session", session}} {
+		if n.name == "" {
+			continue
+		}
+		if err := CheckName(n.name); err != nil {
+			return fmt.Errorf("%w: %s: %w", ErrInvalid, n.what, err)
+		}
+	}
+	return nil
+}
+
+// CheckTenant is CheckName for tenants, one name of which is reserved.
+func CheckTenant(s string) error {
+	if s == store.ClusterTenant {
+		return fmt.Errorf("the name %s is reserved (choose another one)", s)
+	}
+	return CheckName(s)
+}
+
 func (k *checker) tenant() {
 	if t := k.config.Tenant; t != "" {
-		if err := CheckName(t); err != nil {
+		if err := CheckTenant(t); err != nil {
 			k.find("tenant", "%v", err)
 		}
 	}
@@ -43,7 +65,7 @@ func (k *checker) conversation() {
 		}
 	}
 	if c.Compact != nil {
-		k.optional("memory.conversation.compact", c.Compact)
+		k.use("memory.conversation.compact", c.Compact.Use(), nil)
 	}
 	k.marks(c)
 }
@@ -86,7 +108,7 @@ func (k *checker) frames() {
 func (k *checker) observation() {
 	const path = "agent.observation"
 	o := &k.config.Agent.Observation
-	k.choice(path+".make", o.Make, Makes)
+	k.choice(path+".make", o.Make.Choice, Makes)
 	k.choice(path+".reflect", o.Reflect.Choice, Reflects)
 	for _, bound := range []struct {
 		high, low string
@@ -102,7 +124,7 @@ func (k *checker) agent() {
 	k.observation()
 	c := &k.config.Agent.Compaction
 	if c.Compact != nil {
-		k.optional("agent.compaction.compact", c.Compact)
+		k.use("agent.compaction.compact", c.Compact.Use(), nil)
 	}
 	for _, bound := range []struct {
 		of        string

@@ -25,8 +25,13 @@ func (k *checker) embedders() {
 		switch {
 		case name == BuiltinEmbedder:
 			k.find(path, "builtin is the embedder of the program (choose another name)")
-		case (e.Static == nil) == (e.HTTP == nil):
-			k.find(path, "want static or http, one of them")
+		case name == NoEmbedder:
+			k.find(path, "none stands for no embedder (choose another name)")
+		case !one(e.Static != nil, e.HTTP != nil, e.Use != ""):
+			k.find(path, "want static, http or use, one of them")
+		case e.Use == "" && len(e.Settings) > 0:
+			k.find(path+".settings", "settings are those of use (leave them out)")
+		case e.Use != "":
 		case e.HTTP != nil:
 			k.server(path+".http", e.HTTP)
 		case e.Static.Table == "" || e.Static.Tokenizer == "":
@@ -40,12 +45,18 @@ func (k *checker) embedders() {
 		}
 		k.shared(path, name)
 		if u := k.config.Collections[name].Context; u != nil {
-			k.optional(path+".context", u)
+			k.use(path+".context", u.Use(), nil)
 		}
-		if used := k.config.Collections[name].Embedder; used != "" {
+		if used := k.config.Collections[name].Embedder; used != "" && used != NoEmbedder {
 			missing(k, path+".embedder", "embedder", used, k.config.AllEmbedders())
 		}
 	}
+}
+
+// one reports whether one of several is true, and no other.
+func one(of ...bool) bool {
+	first := slices.Index(of, true)
+	return first >= 0 && !slices.Contains(of[first+1:], true)
 }
 
 // shared checks who reads a collection, and who owns it.

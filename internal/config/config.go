@@ -26,7 +26,7 @@ type Config struct {
 	Embedder      string                `key:"embedder" doc:"Name of an entry of embedders, which makes the vectors that plugins read (embedding and query_embedding) and that items and query do not have yet. Default: none; such plugins then see only the vectors of collections."`
 	Steps         []Step                `key:"steps" doc:"The steps between memory and window. They run by ascending priority."`
 	Pipelines     map[string]Pipeline   `key:"pipelines" doc:"Further pipelines, by name. A key in a pipeline overrides the same key at the top level of the file, in window, counting and memory key by key; null removes it."`
-	Callbacks     []Use                 `key:"callbacks" doc:"Plugins that observe builds (operation observe)."`
+	Callbacks     []Plain               `key:"callbacks" doc:"Plugins that observe builds (operation observe)."`
 	Tenant        string                `key:"tenant" default:"default" doc:"The owner of stored data. Tenants never see each other's data, and plugins have a separate key-value store for each tenant."`
 	Models        map[string]Model      `key:"models" doc:"Models that plugins may ask, by a name of your choice."`
 	Embedders     map[string]Embedder   `key:"embedders" doc:"Models that make vectors of texts, by a name of your choice."`
@@ -40,25 +40,17 @@ type Config struct {
 
 // Window says what goes into the window.
 type Window struct {
-	MaxTokens int    `key:"max_tokens" min:"1" default:"8192" doc:"Size of the window in tokens."`
-	Answer    int    `key:"answer" min:"0" doc:"Tokens of the window that are kept free for the answer. Default: none, or those of the preset."`
-	Fit       string `key:"fit" enum:"items,exact" default:"items" doc:"What max_tokens limits: the sum of the items, or the formatted output."`
-	FitOptions
+	MaxTokens     int            `key:"max_tokens" min:"1" default:"8192" doc:"Size of the window in tokens."`
+	Answer        int            `key:"answer" min:"0" doc:"Tokens of the window that are kept free for the answer. Default: none, or those of the preset."`
+	Fit           string         `key:"fit" enum:"items,exact" default:"items" doc:"What max_tokens limits: the sum of the items, or the formatted output."`
 	Fill          string         `key:"fill" enum:"first_fit,value_per_token,knapsack" default:"first_fit" doc:"How items are chosen: first_fit tries the best items first, value_per_token those with the highest value for their tokens, and knapsack finds the best combination."`
 	Truncate      string         `key:"truncate" enum:"none,sentence,character" default:"none" doc:"Where the text of an item that does not fit may be cut. System items are never cut."`
+	CutMinTokens  int            `key:"cut_min_tokens" min:"1" default:"32" doc:"The minimum number of tokens that a cut text keeps (truncate)."`
 	Order         string         `key:"order" enum:"priority,lost_in_the_middle,chronological,cache_stable" default:"priority" doc:"The order of the items in the formatted context."`
 	Budget        *Budget        `key:"budget" doc:"How the window is divided among the sources."`
 	SystemPrompts []SystemPrompt `key:"system_prompts" max:"1000" doc:"Fixed texts at the start of the window."`
 	Tools         Tools          `key:"tools" doc:"The tools that the model may call, in the form of an API: that of the format, or one that is converted without loss. They are part of the formats of model APIs, and the window has room for their tokens."`
 	IncludeQuery  *bool          `key:"include_query" default:"true" doc:"End the output with the query, as the message of the user. The window has room for it before any item. A query that is the last turn of the conversation is not repeated."`
-}
-
-// FitOptions are the options of fit and truncate. They are keys of window.
-type FitOptions struct {
-	MessageOverhead *int   `key:"message_overhead" min:"0" default:"3" doc:"Tokens that a chat message costs in addition to its role and texts (fit: exact)."`
-	Priming         *int   `key:"priming" min:"0" default:"3" doc:"Tokens that a chat document costs in addition to its messages (fit: exact)."`
-	Tools           string `key:"tools_text" doc:"The tool schemas that are sent with the window, as text, in the place of tools. Their tokens are counted (fit: exact)."`
-	MinTokens       int    `key:"cut_min_tokens" min:"1" default:"32" doc:"The minimum number of tokens that a cut text keeps (truncate)."`
 }
 
 // Counting says how tokens are counted.
@@ -82,7 +74,6 @@ type Plugins struct {
 	CacheDir     string              `key:"cache_dir" doc:"Folder of compiled plugins. Default: anchor-host/compiled in the cache folder of the user."`
 	Instances    map[string]Instance `key:"instances" doc:"Configured plugins: init settings, grants and limits, by a name of your choice. A use of this name means the instance, also where a plugin of the folder has the name."`
 	TotalMemory  Size                `key:"total_memory" doc:"Maximum memory of the instances of all plugins together. Default: 2GiB, or half of the memory limit of the control group, if that is less."`
-	PluginShare  *float64            `key:"plugin_share" min:"0.01" max:"1" doc:"Share of total_memory that one plugin with several instances may use. Default: 0.5."`
 	Must         string              `key:"must" enum:"stated,all" default:"stated" doc:"Which plugins must answer. all: every plugin that the configuration names, except where it says must: false. stated: those that say must: true."`
 	MaxInstances int                 `key:"max_instances" min:"1" default:"256" doc:"Maximum number of instances of all plugins together. One instance is reserved for each plugin."`
 }
@@ -141,7 +132,7 @@ type Conversation struct {
 	Eviction      string `key:"eviction" enum:"fifo,paired,exchange,importance" default:"fifo" doc:"Which turns leave: fifo the oldest, paired questions with their answers, exchange whole exchanges with their tool calls, importance those with the lowest metadata value importance (0 to 1, default 0.5), older turns first. An importance that is no number from 0 to 1 counts as 0.5. In a stored conversation, only the turns that fit in 8 times tokens are looked at; older ones leave whatever their importance."`
 	Begin         string `key:"begin" enum:"any,user" default:"any" doc:"Which role may come first. user leaves out turns before the first user turn, except system turns; some APIs require this."`
 	Turns         []Turn `key:"turns" doc:"The turns of a conversation that is not in the store, oldest first."`
-	Compact       *Use   `key:"compact" doc:"A plugin that condenses the oldest turns into a summary (operation compact). For a stored conversation it runs in the background. While it fails, one line per turn stands for turns that left, and it is called again after a pause of 10s, which doubles up to 10m. timeout bounds one call; default: 1m."`
+	Compact       *Plain `key:"compact" doc:"A plugin that condenses the oldest turns into a summary (operation compact). For a stored conversation it runs in the background. While it fails, one line per turn stands for turns that left, and it is called again after a pause of 10s, which doubles up to 10m. timeout bounds one call; default: 1m."`
 	HighWater     int    `key:"high_water" min:"1" doc:"When the turns have more tokens than this, the oldest are condensed. At most tokens. It needs compact. Default: three quarters of tokens."`
 	LowWater      int    `key:"low_water" min:"1" doc:"How many tokens of turns then remain at most. A greater distance to high_water means fewer calls of the plugin and fewer changes to the prompt. Without compact: how many tokens remain when turns leave a full window. Default: two thirds of high_water, or tokens without compact."`
 	SummaryTokens int    `key:"summary_tokens" min:"1" doc:"The maximum number of tokens of the summary. The oldest lines of a longer one are cut, with a warning. It needs compact. Default: a quarter of tokens, at least 256."`
@@ -155,6 +146,13 @@ type Enricher struct {
 	Use
 }
 
+// Shadow is the second version of a step.
+type Shadow struct {
+	Use   string  `key:"use,required,short" doc:"An entry of plugins.instances, or a plugin of the plugin folder."`
+	Share float64 `key:"share" min:"0.01" max:"100" default:"10" doc:"Share of the calls that it gets, in percent."`
+	Fuel  int64   `key:"fuel" min:"1" default:"10000000000" doc:"Fuel that it may use in a minute. Then it gets no calls until the minute is over."`
+}
+
 // Step is one stage between memory and window: a plugin, a built-in, or one or more retrievers.
 type Step struct {
 	Name string `key:"name,required" doc:"Shown in diagnostics, events and errors."`
@@ -166,12 +164,14 @@ type Step struct {
 	Priority    int                 `key:"priority" min:"1" doc:"Steps with lower priority run earlier. Steps with equal priority run in the order of this list. Default: the priority in the plugin's manifest, else 20 for a step that finds items, and 50 for any other."`
 	TopK        int                 `key:"top_k" min:"1" max:"1048576" doc:"The maximum number of items that a retriever or reranker returns. Default: the value in the plugin's manifest, else 10."`
 	Scope       []string            `key:"scope" enum:"retrieval,memory,user,tool,conversation" doc:"The sources whose items the step sees. The default depends on the operation. Steps never see system items."`
+	Reads       []string            `key:"reads" doc:"The plugin receives only these columns and parts of the request, of those that it reads. In a step of retrievers alone it holds for each of their plugins. An empty list allows nothing."`
 	Source      string              `key:"source" enum:"retrieval,memory,user,tool,conversation" doc:"Source of the items the step adds. Default: retrieval."`
 	MaxPriority int                 `key:"max_priority" min:"1" max:"10" doc:"The highest priority the step may give."`
 	Retrievers  []Member            `key:"retrievers" max:"1000" doc:"Plugins, or names of entries of retrievers at the top level, that run at the same time and whose results are merged. They form a step that uses nothing itself, or are called with each variant of the query where the step uses a plugin with transform_query. Results with the same key are duplicates; without a key, results with the same text are."`
 	Fusion      string              `key:"fusion" enum:"weighted,rrf,round_robin" doc:"How the results of retrievers are merged. weighted scales the scores of each retriever to 0 to 1 and takes the weighted mean; rrf uses ranks (reciprocal rank fusion); round_robin takes one result of each retriever in turn. Default: weighted."`
+	Shadow      *Shadow             `key:"shadow" doc:"A second version of a step that uses one plugin. It gets copies of some calls after the first version has answered, and what both return is compared. It changes no build."`
 	Classifier  *Classifier         `key:"classifier" doc:"Chooses a route for each query by keywords, without a plugin."`
-	Routes      map[string]Use      `key:"routes" doc:"For classify and classifier: the retriever of each label."`
+	Routes      map[string]Plain    `key:"routes" doc:"For classify and classifier: the retriever of each label."`
 	Default     string              `key:"default" doc:"For classify and classifier: the label whose route is used for labels without a route, and for queries without a keyword. Without it the step fails for these."`
 }
 

@@ -26,15 +26,10 @@ func without(prefix string, options []stated) (findings []Finding) {
 	return findings
 }
 
-// WithoutEffect returns the options that have no effect with the other values of c.
-func (o FitOptions) WithoutEffect(c *Config) []Finding {
-	exact, cut := c.Fit == "exact", c.Truncate != "" && c.Truncate != "none"
-	return without("window.", []stated{
-		{"message_overhead", o.MessageOverhead != nil, exact, "fit: exact"},
-		{"priming", o.Priming != nil, exact, "fit: exact"},
-		{"tools_text", o.Tools != "", exact, "fit: exact"},
-		{"cut_min_tokens", o.MinTokens != 0, cut, "truncate: sentence or character"},
-	})
+// CutWithoutEffect returns the option of truncate if it has no effect with the other values of c.
+func (c *Config) CutWithoutEffect() []Finding {
+	cut := c.Truncate != "" && c.Truncate != "none"
+	return without("window.", []stated{{"cut_min_tokens", c.CutMinTokens != 0, cut, "truncate: sentence or character"}})
 }
 
 // Marks returns the value of breakpoints, or its default.

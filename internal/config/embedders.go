@@ -11,14 +11,31 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 )
 
-// Embedder is a model that makes vectors of texts. Exactly one of its fields is set.
+// Embedder is a model that makes vectors of texts. Exactly one of Use, Static and HTTP is set.
 type Embedder struct {
-	Static *StaticEmbedder `key:"static" doc:"A table with one vector for each token. It needs no server. The vector of a text is the mean of those of its tokens."`
-	HTTP   *HTTPEmbedder   `key:"http" doc:"A server with the API of OpenAI for embeddings, such as Ollama, llama.cpp, TEI or a vendor."`
+	Use      string          `key:"use" doc:"An embedder in Go, by the name with which a program registers it."`
+	Settings map[string]any  `key:"settings" doc:"Settings of use."`
+	Static   *StaticEmbedder `key:"static" doc:"A table with one vector for each token. It needs no server. The vector of a text is the mean of those of its tokens."`
+	HTTP     *HTTPEmbedder   `key:"http" doc:"A server with the API of OpenAI for embeddings, such as Ollama, llama.cpp, TEI or a vendor."`
 }
 
 // BuiltinEmbedder is the name of the embedder that is part of the program.
 const BuiltinEmbedder = "builtin"
+
+// NoEmbedder is the word for no embedder.
+const NoEmbedder = "none"
+
+// EmbedderOf returns the name of the embedder of a collection, "" for none. stated says that the file names it;
+// else it is [BuiltinEmbedder], for collections that are new or have vectors of it.
+func (c *Config) EmbedderOf(collection string) (name string, stated bool) {
+	switch name = c.Collections[collection].Embedder; name {
+	case "":
+		return BuiltinEmbedder, false
+	case NoEmbedder:
+		return "", true
+	}
+	return name, true
+}
 
 // AllEmbedders returns the embedders by name, with that of the program, which has no field.
 func (c *Config) AllEmbedders() map[string]Embedder {
@@ -59,8 +76,8 @@ type HTTPEmbedder struct {
 type Collection struct {
 	Shared           Readers       `key:"shared" doc:"Who may read the collection beside its owner: true for all tenants, or a list of tenants. Their builds, searches and plugins then read the collection of the owner by this name, never one of their own. Only the owner writes to it."`
 	Owner            string        `key:"owner" doc:"The tenant that owns the shared collection. Default: the tenant that the file names."`
-	Embedder         string        `key:"embedder" doc:"Name of an entry of embedders, which makes the vectors of its documents and questions, or builtin, a table of vectors in the program that needs no file and no server. Default: none; documents are found by their words."`
-	Context          *Use          `key:"context" doc:"A plugin that says where each chunk stands in its document (operation process), such as contextual-chunks. Ingestion calls it for each new or changed document with the chunks as items. What it writes into their metadata as context is searched with the chunk, and not shown. timeout bounds one call."`
+	Embedder         string        `key:"embedder" doc:"Name of an entry of embedders, which makes the vectors of its documents and questions, builtin, a table of vectors in the program that needs no file and no server, or none: documents are found by their words. Default: builtin, but collections that were filled without vectors stay so."`
+	Context          *Plain        `key:"context" doc:"A plugin that says where each chunk stands in its document (operation process), such as contextual-chunks. Ingestion calls it for each new or changed document with the chunks as items. What it writes into their metadata as context is searched with the chunk, and not shown. timeout bounds one call."`
 	ContextBudget    ContextBudget `key:"context_budget" doc:"What context may ask of models in one run of ingest. It is in the place of max_calls_per_build, max_tokens_per_build and the budgets of grants. When it is spent, the run ends and says so, and the next run goes on from there."`
 	Stem             *bool         `key:"stem" doc:"Finds English words in their other forms too: flags for flag. Say false for texts in other languages. It is fixed when the collection is made. Default: true."`
 	StopWords        string        `key:"stop_words" enum:"lucene,english,none" doc:"Words that are not searched: lucene is 33 English words such as the and of, english is more of them, none is for texts in other languages. It is fixed when the collection is made. Default: lucene."`

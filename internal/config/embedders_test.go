@@ -42,7 +42,7 @@ func TestEmbedders(t *testing.T) {
 func TestEmbeddersAreChecked(t *testing.T) {
 	server := func(s string) string { return "embedders: {e: {http: {model: m, " + s + "}}}" }
 	for text, want := range map[string]string{
-		"embedders: {e: {}}":                                                  "embedders.e: want static or http, one of them",
+		"embedders: {e: {}}":                                                  "embedders.e: want static, http or use, one of them",
 		"embedders: {e: {static: {table: t}}}":                                `embedders.e.static: missing key "tokenizer"`,
 		server("base_url: h"):                                                 "embedders.e.http.base_url: want an address",
 		server(`base_url: "http://u:geheim@h"`):                               "embedders.e.http.base_url: the address has a name or password",

@@ -6,19 +6,17 @@ import (
 
 // Instance is a configured plugin.
 type Instance struct {
-	Plugin        string            `key:"plugin,required" doc:"Name of the plugin in the plugin folder."`
-	Digest        string            `key:"digest" doc:"Pins the module, and the plugin.yaml in its folder if there is one. The pin has the form sha256:… or sha256:…+sha256:…; plugin inspect prints it. A plugin with a different pin is refused."`
-	Settings      map[string]any    `key:"settings" doc:"Init settings, checked against the plugin's schema."`
-	Config        map[string]Text   `key:"config" doc:"Values that the plugin reads with config_get of Extism, in addition to its settings. ${env:NAME} stands for an environment variable and ${file:PATH} for the content of a file, relative to the configuration file, without the line break at its end. Such values are never printed. $${ stands for ${."`
-	Grants        Grants            `key:"grants" doc:"The permissions of the plugin. It has those that its manifest asks for and that are granted here. A module without a manifest asks for everything."`
-	Limits        Limits            `key:"limits" doc:"Limits on the resources of the plugin. Each has a finite default. The descriptions say which keys accept unlimited or none."`
-	Engine        host.Engine       `key:"engine" enum:"compiler,interpreter" default:"compiler" doc:"compiler translates the module to machine code where wazero supports it, and interprets it on other platforms. interpreter loads faster and runs many times slower."`
-	Lane          host.Lane         `key:"lane" enum:"json,batch" doc:"Forces one of the two lanes, which are data formats for requests and answers. Default: the fastest lane of the plugin."`
-	State         host.State        `key:"state" enum:"reset,keep,fresh" default:"reset" doc:"What happens to an instance between calls: reset restores its state after init, keep leaves it unchanged, fresh replaces the instance. Default for a module without the plugin contract: keep."`
-	Deterministic bool              `key:"deterministic" default:"false" doc:"Gives the plugin a fixed clock and fixed random numbers."`
-	WASI          bool              `key:"wasi" default:"false" doc:"Offers the WASI functions to a module without the plugin contract. Other modules always have them."`
-	Links         map[string]string `key:"links" doc:"Modules that the plugin imports from, as NAME: PLUGIN. They are in the plugin folder and share its limits and grants."`
-	Must          bool              `key:"must" default:"false" doc:"Every use of this plugin must answer, except where a step says must: false: see must of steps. It is loaded even if nothing uses it, and a start and a reload are refused if it cannot be."`
+	Plugin   string            `key:"plugin,required" doc:"Name of the plugin in the plugin folder."`
+	Digest   string            `key:"digest" doc:"Pins the module, and the plugin.yaml in its folder if there is one. The pin has the form sha256:… or sha256:…+sha256:…; plugin inspect prints it. A plugin with a different pin is refused."`
+	Settings map[string]any    `key:"settings" doc:"Init settings, checked against the plugin's schema."`
+	Config   map[string]Text   `key:"config" doc:"Values that the plugin reads with config_get of Extism, in addition to its settings. ${env:NAME} stands for an environment variable and ${file:PATH} for the content of a file, relative to the configuration file, without the line break at its end. Such values are never printed. $${ stands for ${."`
+	Grants   Grants            `key:"grants" doc:"The permissions of the plugin. It has those that its manifest asks for and that are granted here. A module without a manifest asks for everything."`
+	Limits   Limits            `key:"limits" doc:"Limits on the resources of the plugin. Each has a finite default. The descriptions say which keys accept unlimited or none."`
+	Engine   host.Engine       `key:"engine" enum:"compiler,interpreter" default:"compiler" doc:"compiler translates the module to machine code where wazero supports it, and interprets it on other platforms. interpreter loads faster and runs many times slower."`
+	State    host.State        `key:"state" enum:"reset,keep,fresh" default:"reset" doc:"What happens to an instance between calls: reset restores its state after init, keep leaves it unchanged, fresh replaces the instance. Default for a module without the plugin contract: keep."`
+	WASI     bool              `key:"wasi" default:"false" doc:"Offers the WASI functions to a module without the plugin contract. Other modules always have them."`
+	Links    map[string]string `key:"links" doc:"Modules that the plugin imports from, as NAME: PLUGIN. They are in the plugin folder and share its limits and grants."`
+	Must     bool              `key:"must" default:"false" doc:"Every use of this plugin must answer, except where a step says must: false: see must of steps. It is loaded even if nothing uses it, and a start and a reload are refused if it cannot be."`
 }
 
 // Grants are permissions. Nothing is granted that is not listed.

@@ -10,9 +10,11 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+	"time"
 
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/internal/migrate"
+	"github.com/anchor-host/anchor-host/internal/storeurl"
 	"github.com/anchor-host/anchor-host/internal/strict"
 	"github.com/anchor-host/anchor-host/registry/lock"
 	"github.com/anchor-host/anchor-host/store"
@@ -34,6 +36,8 @@ type Loaded struct {
 	node *strict.Node
 	// read reads the configuration again. nil: it is in File.
 	read func() ([]byte, error)
+	// lockFile is anchor.lock. Empty: it is in Dir.
+	lockFile string
 	// references are the plugins that the file names by their place in a registry.
 	references []string
 	// overridden are the applied overrides, in order.
@@ -87,27 +91,21 @@ func ReadAll(name string, r io.Reader) ([]byte, error) {
 // LoadFrom is [Load] for a configuration that is in no file of the system. name identifies it in errors, and dir is the
 // folder that its relative paths refer to. read reads it, now and again for each reload.
 func LoadFrom(name, dir string, read func() ([]byte, error)) (*Loaded, error) {
-	data, err := read()
-	if err != nil {
-		return nil, err
-	}
-	l, err := parse(name, dir, data)
-	if err == nil {
-		l.read = read
-	}
-	return l, err
+	return (&Loaded{File: name, Dir: dir, read: read}).again()
 }
 
 // Parse decodes and checks the content of a file.
-func Parse(path string, data []byte) (*Loaded, error) { return parse(path, filepath.Dir(path), data) }
+func Parse(path string, data []byte) (*Loaded, error) {
+	return parse(path, filepath.Dir(path), "", data)
+}
 
-func parse(path, dir string, data []byte) (*Loaded, error) {
+func parse(path, dir, lockFile string, data []byte) (*Loaded, error) {
 	n, err := strict.ParseYAML(path, data)
 	if err != nil {
 		return nil, err
 	}
-	l := &Loaded{File: path, Dir: dir, node: n}
-	if l.references, err = lockedNames(l.Path(lock.Name), n); err != nil {
+	l := &Loaded{File: path, Dir: dir, node: n, lockFile: lockFile}
+	if l.references, err = lockedNames(l.LockPath(), n); err != nil {
 		return nil, err
 	}
 	if err := strict.Decode(path, n, &l.Config); err != nil {
@@ -160,6 +158,9 @@ func (l *Loaded) Path(p string) string {
 	return filepath.Join(l.Dir, p)
 }
 
+// LockPath returns the path of anchor.lock. There may be no such file.
+func (l *Loaded) LockPath() string { return cmp.Or(l.lockFile, l.Path(lock.Name)) }
+
 // DefaultPluginDir is the default plugin folder, relative to the folder of the file.
 const DefaultPluginDir = "plugins"
 
@@ -179,9 +180,14 @@ func (l *Loaded) CachePath() string {
 	return l.overridable("plugins.cache_dir", l.Plugins.CacheDir)
 }
 
-// StorePath returns the file of the store, seen from the current folder; empty
-// for the default.
-func (l *Loaded) StorePath() string { return l.overridable("store.path", l.Store.Path) }
+// StorePath returns the file of the store, seen from the current folder, or the URL of its database, with
+// the settings of that; empty for the default.
+func (l *Loaded) StorePath() string {
+	if s := &l.Store; storeurl.Is(s.Path) {
+		return storeurl.With(s.Path, storeurl.Settings{Pool: s.Pool, Timeout: time.Duration(s.Timeout), Replica: s.Replica})
+	}
+	return l.overridable("store.path", l.Store.Path)
+}
 
 // TenantName returns the tenant, which is [store.DefaultTenant] if there is none.
 func (c *Config) TenantName() string { return cmp.Or(c.Tenant, store.DefaultTenant) }

@@ -10,9 +10,11 @@ import (
 
 // Model is a model that plugins may ask.
 type Model struct {
-	API               string          `key:"api,required" enum:"openai,anthropic" doc:"The form of requests: openai is chat completions, which Ollama, llama.cpp, vLLM and many vendors have too; anthropic is messages."`
+	Use               string          `key:"use" doc:"A model in Go, by the name with which a program registers it. It is in the place of api, base_url, key, headers, retries and rate."`
+	Settings          map[string]any  `key:"settings" doc:"Settings of use."`
+	API               string          `key:"api" enum:"openai,anthropic" doc:"The form of requests: openai is chat completions, which Ollama, llama.cpp, vLLM and many vendors have too; anthropic is messages."`
 	BaseURL           string          `key:"base_url" doc:"Address of the API, to which /chat/completions or /messages is added, such as http://localhost:11434/v1. Default: https://api.openai.com/v1, or https://api.anthropic.com/v1."`
-	Model             string          `key:"model,required" doc:"Name of the model at the server."`
+	Model             string          `key:"model" doc:"Name of the model at the server. With use it is for prices and traces, and may be left out."`
 	Key               Text            `key:"key" doc:"The key of the server, such as ${env:OPENAI_API_KEY}. ${env:NAME} stands for an environment variable and ${file:PATH} for the content of a file. It is never printed, and no plugin sees it."`
 	Headers           map[string]Text `key:"headers" doc:"Further headers, such as {api-key: '${env:AZURE_KEY}'}. Values are as in key, and never printed. No plugin sees them, and they go to no other server."`
 	MaxCallsPerBuild  int             `key:"max_calls_per_build" min:"1" doc:"The maximum number of requests in one build, those of all plugins together. Default: no limit."`
@@ -36,8 +38,16 @@ func (k *checker) models() {
 		m, path := k.config.Models[name], strict.Join("models", name)
 		u, err := url.Parse(m.BaseURL)
 		switch {
+		case m.Use != "":
+			if m.API != "" || m.BaseURL != "" || m.Key != (Text{}) || len(m.Headers) > 0 || m.Retries != nil || m.Rate != 0 {
+				k.find(path, "use excludes api, base_url, key, headers, retries and rate (the program that registers the model has them)")
+			}
+		case len(m.Settings) > 0:
+			k.find(path+".settings", "settings are those of use (leave them out)")
+		case m.API == "":
+			k.find(path, "has no api (add api: openai or api: anthropic, or use: NAME for a model in Go)")
 		case m.Model == "":
-			k.find(path+".model", "the name is empty")
+			k.find(path+".model", "the name is empty (write the name of the model at the server)")
 		case m.BaseURL == "":
 		case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Fragment != "":
 			k.find(path+".base_url", "want an address such as https://api.openai.com/v1")
@@ -83,6 +93,11 @@ func (k *checker) facts() {
 	if f == nil {
 		return
 	}
+	for _, n := range [...]struct{ key, name string }{{"user", f.User}, {"session", f.Session}} {
+		if err := CheckName(n.name); n.name != "" && err != nil {
+			k.find("memory.facts."+n.key, "%v", err)
+		}
+	}
 	if f.Embedder != "" {
 		missing(k, "memory.facts.embedder", "embedder", f.Embedder, k.config.AllEmbedders())
 	}
@@ -95,11 +110,11 @@ func (k *checker) facts() {
 	case e.Model == "" && e.Name == "":
 		k.find("memory.facts.extract", "name a plugin or a model (add use: NAME, or model: NAME)")
 	case e.Model == "":
-		k.optional("memory.facts.extract", &e.Use)
+		k.use("memory.facts.extract", e.Use(), nil)
 	default:
 		missing(k, "memory.facts.extract.model", "model", e.Model, k.config.Models)
-		if e.Stated() {
-			k.find("memory.facts.extract", "model excludes use, settings, timeout, must and reads (those of the model are under models)")
+		if e.Use().Stated() {
+			k.find("memory.facts.extract", "model excludes use, settings and timeout (those of the model are under models)")
 		}
 	}
 }

@@ -45,7 +45,7 @@ func TestModels(t *testing.T) {
 func TestModelsAreChecked(t *testing.T) {
 	model := func(s string) string { return "models: {m: {api: openai, model: x, " + s + "}}" }
 	for text, want := range map[string]string{
-		"models: {m: {model: x}}":                                                  `models.m: missing key "api"`,
+		"models: {m: {model: x}}":                                                  `models.m: has no api (add api: openai`,
 		"models: {m: {api: grpc, model: x}}":                                       "models.m.api: ",
 		`models: {m: {api: openai, model: ""}}`:                                    "models.m.model: the name is empty",
 		model("base_url: h"):                                                       "models.m.base_url: want an address",

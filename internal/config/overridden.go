@@ -65,13 +65,17 @@ func (l *Loaded) Location() string {
 	return l.File
 }
 
-// Again reads the file of l again and applies the overrides of l.
+// bare reports whether the file has no settings, or there is no file.
+func (l *Loaded) bare() bool { return l.node == nil || len(l.node.Entries()) == 0 }
+
+// Again reads the file of l again and applies the overrides of l. A file that has lost all its settings is an error:
+// it was truncated, as by a writer that is at work or has found the disk full.
 func (l *Loaded) Again() (*Loaded, error) {
 	again := Default()
 	switch {
 	case l.read != nil:
 		var err error
-		if again, err = LoadFrom(l.File, l.Dir, l.read); err != nil {
+		if again, err = l.again(); err != nil {
 			return nil, err
 		}
 	case l.File != "":
@@ -80,6 +84,9 @@ func (l *Loaded) Again() (*Loaded, error) {
 			return nil, err
 		}
 		again.File = l.File
+	}
+	if again.bare() && !l.bare() {
+		return nil, fmt.Errorf("%w: %s: has no settings any more (write them again; to go on with the defaults, restart)", ErrInvalid, l.File)
 	}
 	again.Dir = l.Dir
 	for _, o := range l.overridden {

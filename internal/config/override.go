@@ -34,7 +34,7 @@ var flags = map[string]string{
 	"plugins.dir": "plugins", "plugins.cache_dir": "cache-dir", "timeout": "timeout", "telemetry.log_level": "log-level",
 	"window.max_tokens": "max-tokens", "counting.model": "model", "format": "format", "tenant": "tenant",
 	"store.path": "store", "store.synchronous": "synchronous", "memory.conversation.id": "conversation",
-	"server.listen": "listen", "server.admin_listen": "admin-listen",
+	"server.listen": "listen", "server.admin_listen": "admin-listen", "server.follow": "follow",
 	"agent.max_tokens": "max-tokens", "agent.max_messages": "max-messages",
 }
 
@@ -47,7 +47,7 @@ var setters = map[string]func(*Config, string) error{
 	"tenant":                 setTenant,
 	"memory.conversation.id": setConversation,
 	"agent.observation.make": func(c *Config, s string) error {
-		return setChoice(&c.Agent.Observation.Make, s, Makes)
+		return setChoice(&c.Agent.Observation.Make.Choice, s, Makes)
 	},
 	"agent.observation.reflect": func(c *Config, s string) error {
 		return setChoice(&c.Agent.Observation.Reflect.Choice, s, Reflects)
@@ -178,12 +178,8 @@ func (c *Config) Talk(id string, turns []Turn) {
 	c.Conversation = &own
 }
 
-// Take sets what another window states. Its fit options replace all of them, and its budget the answer too, which
-// belongs to the budget.
+// Take sets what another window states. Its budget replaces the answer too, which belongs to the budget.
 func (w *Window) Take(of *Window) {
-	if of.FitOptions != (FitOptions{}) {
-		w.FitOptions = FitOptions{}
-	}
 	if of.Budget != nil {
 		w.Answer = 0
 	}
@@ -207,7 +203,7 @@ func at(path string, err error) error {
 }
 
 func setTenant(c *Config, s string) error {
-	if err := CheckName(s); err != nil {
+	if err := CheckTenant(s); err != nil {
 		return err
 	}
 	c.Tenant = s

@@ -128,7 +128,7 @@ func TestOverrideErrors(t *testing.T) {
 		}
 	}
 	for path, text := range map[string]string{
-		"window.max_tokens": "0", "plugins.plugin_share": "1.5", "tenant": "a\nb", "memory.conversation.id": "", "format": strings.Repeat("x", 1000),
+		"window.max_tokens": "0", "plugins.max_instances": "-1", "tenant": "a\nb", "memory.conversation.id": "", "format": strings.Repeat("x", 1000),
 	} {
 		l := Default()
 		i := slices.IndexFunc(Overrides, func(o Override) bool { return o.Path == path })

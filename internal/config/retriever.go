@@ -44,7 +44,7 @@ func (r *Retriever) Query() retrieve.Query {
 // Member is one of several retrievers of a step, which are plugins or entries of retrievers. One that fails is left out
 // and logged, and the timeout of the step holds for those that state none.
 type Member struct {
-	Use
+	Plain
 	Weight float64 `key:"weight" min:"0.001" max:"1000" default:"1" doc:"The weight of its results, relative to the other retrievers. It has no effect with fusion round_robin."`
 	TopK   int     `key:"top_k" min:"1" max:"1048576" doc:"The maximum number of items that it returns. Default: top_k of the step."`
 }
@@ -75,7 +75,7 @@ func (c *Config) Searches(s *Step) (names []string) {
 // other steps.
 func (c *Config) Single(s *Step) *Use {
 	if c.CallsPlugin(s) && len(s.Retrievers) == 1 && s.Fusion == "" {
-		return &s.Retrievers[0].Use
+		return s.Retrievers[0].Use()
 	}
 	return nil
 }
@@ -93,8 +93,8 @@ func (k *checker) searches() {
 		if r.By == string(retrieve.ByVectors) && (r.K1 != nil || r.B != nil) {
 			k.find(path, "k1 and b have no effect with by: vectors (leave them out)")
 		}
-		if r.By != "" && r.By != string(retrieve.ByWords) && k.config.Collections[r.Collection].Embedder == "" {
-			k.find(path+".by", "%s needs an embedder for the collection (add collections: {%s: {embedder: NAME}}, and an entry of embedders)", r.By, r.Collection)
+		if used, _ := k.config.EmbedderOf(r.Collection); used == "" && r.By != "" && r.By != string(retrieve.ByWords) {
+			k.find(path+".by", "%s needs an embedder for the collection, and collections says none of %s (name one there)", r.By, r.Collection)
 		}
 		for i, c := range r.Query().Filter {
 			if err := c.Validate(); err != nil {
@@ -105,12 +105,9 @@ func (k *checker) searches() {
 }
 
 // retrieverUse checks a retriever of a step: an entry of retrievers, or a plugin.
-func (k *checker) retrieverUse(path string, u *Use) {
-	k.use(path, u, nil)
-	if u.Must != nil {
-		k.find(path+".must", "must belongs to the step (leave it out here)")
-	}
-	if k.config.IsSearch(u.Name) && (len(u.Settings) > 0 || u.Reads != nil) {
-		k.find(path, "settings and reads need a plugin (leave them out)")
+func (k *checker) retrieverUse(path string, u *Plain) {
+	k.use(path, u.Use(), nil)
+	if k.config.IsSearch(u.Name) && len(u.Settings) > 0 {
+		k.find(path, "settings need a plugin (leave them out)")
 	}
 }

@@ -16,6 +16,7 @@ type Server struct {
 	TLS            TLS      `key:"tls" doc:"Certificate of the API. The admin listener has none."`
 	Keys           string   `key:"keys" doc:"File of the API keys, which anchor-host keys makes. Without it, requests need no key, and serve listens on loopback addresses only. It is read again when it changes."`
 	Queue          Queue    `key:"queue" doc:"Bounds of the builds that run and wait."`
+	Jobs           Jobs     `key:"jobs" doc:"Work in the background: documents, vectors, evaluations and lists of builds."`
 	Audit          Audit    `key:"audit" doc:"A log of who did what."`
 	MaxBody        Size     `key:"max_body" default:"64MiB" doc:"The maximum size of a request after decompression."`
 	MaxUpload      Size     `key:"max_upload" default:"64MiB" doc:"The maximum size of the documents of one upload into a collection, after decompression. They are on the disk, beside the store, until they are read. All uploads together take four times as much at most, of which one tenant has half."`
@@ -31,6 +32,8 @@ type Server struct {
 	IdleTimeout    Duration `key:"idle_timeout" default:"2m" doc:"How long a connection without a request stays open."`
 	DrainDelay     Span     `key:"drain_delay" default:"5s" doc:"How long the service, when it ends, still accepts requests while /readyz says draining, so that load balancers notice; none does not wait."`
 	DrainTimeout   Duration `key:"drain_timeout" default:"30s" doc:"How long running requests may then take to finish. After that they are cancelled."`
+	Follow         bool     `key:"follow" doc:"Take the configuration and the keys from the store, as anchor-host rollout and keys put them there for all hosts. Only server and store are those of this file, and until the first rollout everything."`
+	FollowDir      string   `key:"follow_dir" doc:"Folder of this host alone, in which it keeps what it has followed last, for a start without the store. Default: one in the cache folder of the user, for this file and listen."`
 	Watch          *bool    `key:"watch" default:"true" doc:"Load the configuration again when its file, anchor.lock, the prices or a plugin changes."`
 }
 

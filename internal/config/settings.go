@@ -10,7 +10,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
+	"github.com/anchor-host/anchor-host/internal/storeurl"
 	"github.com/anchor-host/anchor-host/internal/strict"
 )
 
@@ -29,10 +31,14 @@ type Setting struct {
 const hidden = "(hidden)"
 
 // secretKey finds keys whose values are not printed.
-var secretKey = regexp.MustCompile(`(?i)(^|[_.-])(secret|password|passwd|token|credentials?|authorization|bearer|api[_-]?key|access[_-]?key|private[_-]?key)s?($|[_.-])`)
+var secretKey = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)(^|[_.-])(secret|password|passwd|token|credentials?|authorization|bearer|api[_-]?key|access[_-]?key|private[_-]?key)s?($|[_.-])`)
+})
 
 // secretOfServer finds keys and headers of model servers.
-var secretOfServer = regexp.MustCompile(`^(embedders\..*\.http|models\..*)\.(key$|headers\.)`)
+var secretOfServer = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(embedders\..*\.http|models\..*)\.(key$|headers\.)`)
+})
 
 // Settings lists every value that is set or has a default, in the order of the
 // format. Secrets are hidden.
@@ -70,6 +76,9 @@ func (s *lister) add(v reflect.Value, n *strict.Node, path, value, fallback stri
 		return
 	}
 	setting := Setting{path, typed(v, value), value, origin}
+	if storeurl.Is(value) || path == "store.path" && storeurl.Check(value) != nil { // it may have a password
+		setting.Value, setting.Text = storeurl.Address(value), storeurl.Address(value)
+	}
 	if isSecret(path) {
 		setting.Value, setting.Text = hidden, hidden
 	}
@@ -105,11 +114,11 @@ func typed(v reflect.Value, text string) any {
 // isSecret reports whether a path names a secret: a key or a header of a server, or a free-form
 // part whose key a plugin defines.
 func isSecret(path string) bool {
-	if strings.Contains(path, ".grants.http.headers.") || secretOfServer.MatchString(path) {
+	if strings.Contains(path, ".grants.http.headers.") || secretOfServer().MatchString(path) {
 		return true
 	}
 	for _, part := range []string{".settings.", ".config."} {
-		if _, key, ok := strings.Cut(path, part); ok && secretKey.MatchString(key) {
+		if _, key, ok := strings.Cut(path, part); ok && secretKey().MatchString(key) {
 			return true
 		}
 	}
@@ -181,6 +190,8 @@ func stringKeys(v reflect.Value) map[string]bool {
 func plain(v reflect.Value) (string, bool) {
 	switch x := v.Interface().(type) {
 	case Choice:
+		return x.String(), true
+	case Maker:
 		return x.String(), true
 	case Text:
 		return x.written, true

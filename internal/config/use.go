@@ -15,8 +15,22 @@ type Use struct {
 	Name     string         `key:"use,short" doc:"An entry of plugins.instances, a plugin of the plugin folder that needs no configuration, or what the place has built in; in a step also an entry of retrievers. The instance is taken where a plugin of the folder has the same name. Any other name that stands for two of them is refused."`
 	Settings map[string]any `key:"settings" doc:"Settings of this use."`
 	Timeout  Duration       `key:"timeout" doc:"Time limit of one call, such as 500ms."`
-	Must     *bool          `key:"must" doc:"Without its answer there is no window: if it fails, the build fails; if its plugin cannot be loaded, a start and a reload are refused. false: the build goes on without it, and the answer says so. Default: that of the instance, else that of plugins, else on_error in the plugin's manifest, else true for built-ins, formats, tokenizers and one retriever of a collection, and false for the rest. Retrievers and routes have that of their step; what only observes or condenses has none."`
-	Reads    []string       `key:"reads" doc:"The plugin receives only these columns and parts of the request, of those that it reads. An empty list allows nothing."`
+	Must     *bool          `key:"must" doc:"Without its answer there is no window: if it fails, the build fails; if its plugin cannot be loaded, a start and a reload are refused. false: the build goes on without it, and the answer says so. Default: that of the instance, else that of plugins, else on_error in the plugin's manifest, else true for built-ins, formats, tokenizers and one retriever of a collection, and false for the rest."`
+}
+
+// Plain is a [Use] of a place where must says nothing: nothing waits for it, or the step that has it says it.
+type Plain struct {
+	Name     string         `key:"use,short" doc:"What does the job, as for use of a step."`
+	Settings map[string]any `key:"settings" doc:"Settings of this use."`
+	Timeout  Duration       `key:"timeout" doc:"Time limit of one call, such as 500ms."`
+}
+
+// Use returns it as a Use. It is nil for nil.
+func (p *Plain) Use() *Use {
+	if p == nil {
+		return nil
+	}
+	return &Use{Name: p.Name, Settings: p.Settings, Timeout: p.Timeout}
 }
 
 // Stated reports whether a use says anything.
@@ -24,7 +38,7 @@ func (u *Use) Stated() bool { return u.Name != "" || u.details() }
 
 // details reports whether a use says more than a name.
 func (u *Use) details() bool {
-	return u.Settings != nil || u.Timeout != 0 || u.Must != nil || u.Reads != nil
+	return u.Settings != nil || u.Timeout != 0 || u.Must != nil
 }
 
 // BuiltinSteps are the steps that need no plugin.
@@ -97,7 +111,7 @@ func (c *Choice) take(d *strict.Decoder, n *strict.Node, path string, p *replace
 	case p.File != "":
 	case slices.Contains(builtin, p.Name):
 		if c.Name = p.Name; p.details() || p.Fallback != "" {
-			d.Fail(n, path, "%s is built in, and takes no settings, timeout, must, reads and fallback (leave them out)", p.Name)
+			d.Fail(n, path, "%s is built in, and takes no settings, timeout, must and fallback (leave them out)", p.Name)
 		}
 	case p.Stated() || p.Fallback != "":
 		c.Use, c.Fallback = &p.Use, p.Fallback
@@ -127,4 +141,30 @@ type replaceable struct {
 	Use
 	File     string `key:"file" doc:"Instead of a plugin, for tokenizer only: the tokenizer.json of the model, in the format of Hugging Face."`
 	Fallback string `key:"fallback" doc:"The built-in that replaces it with must: false. Default: cl100k_base for a tokenizer, generic for a format."`
+}
+
+// InGo is an entry of embedders or models that a component in Go serves.
+type InGo struct {
+	// Path is the key path of the entry.
+	Path string
+	// Use is the name of the component.
+	Use      string
+	Settings map[string]any
+	// Model says that it is an entry of models.
+	Model bool
+}
+
+// InGo returns the entries of embedders and models that components in Go serve.
+func (c *Config) InGo() (list []InGo) {
+	for _, name := range slices.Sorted(maps.Keys(c.Embedders)) {
+		if e := c.Embedders[name]; e.Use != "" {
+			list = append(list, InGo{Path: strict.Join("embedders", name), Use: e.Use, Settings: e.Settings})
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Models)) {
+		if m := c.Models[name]; m.Use != "" {
+			list = append(list, InGo{Path: strict.Join("models", name), Use: m.Use, Settings: m.Settings, Model: true})
+		}
+	}
+	return list
 }

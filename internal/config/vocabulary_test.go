@@ -10,8 +10,8 @@ const (
 	maxTopLevel = 24
 	// maxPaths bounds the paths of keys with what the schema refers to written out, and maxOwnPaths those that it
 	// writes itself.
-	maxPaths    = 562
-	maxOwnPaths = 415
+	maxPaths    = 540
+	maxOwnPaths = 406
 )
 
 // The keys of a file do not become more.

@@ -17,6 +17,8 @@ const (
 	writeAfter, retryAfter = 2 * time.Second, 30 * time.Second
 	// writeTime bounds the writing in the background.
 	writeTime = 10 * time.Second
+	// readAfter is how long what the store had of a day is good for. Other processes add to it.
+	readAfter = 5 * time.Second
 )
 
 // Book adds costs to a store in the background, and knows what was spent today. It is safe for concurrent
@@ -42,7 +44,8 @@ type page struct{ tenant, day string }
 // account is the costs of a page: those that the store had when it was last asked, those that are being
 // written, and those that wait.
 type account struct {
-	known                    bool // stored was read or written
+	known                    bool      // stored was read or written
+	asked                    time.Time // when it was last, or failed to be
 	stored, leaving, waiting []Line
 }
 
@@ -150,24 +153,26 @@ func (b *Book) write(ctx context.Context, s store.Store, p page) error {
 		a.waiting = merge(more, a.waiting)
 		return err
 	}
-	a.known, a.stored = true, lines
+	a.known, a.asked, a.stored = true, time.Now(), lines
 	return err
 }
 
-// Spent returns what a tenant has spent today with all keys and with one, in US dollars.
+// Spent returns what a tenant has spent today with all keys and with one, in US dollars. What other processes
+// spend counts some seconds later. While the store cannot be read, what it had last counts.
 func (b *Book) Spent(ctx context.Context, tenant, key string) (byTenant, byKey float64, err error) {
 	p := page{tenant, dayOf(b.now())}
 	b.mu.Lock()
-	known := b.account(p).known
+	due := b.account(p).due()
 	b.mu.Unlock()
-	if !known {
-		if err := b.read(ctx, p); err != nil {
-			return 0, 0, err
-		}
+	if due {
+		err = b.read(ctx, p)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	a := b.account(p)
+	if err != nil && !a.known {
+		return 0, 0, err
+	}
 	for _, lines := range [][]Line{a.stored, a.leaving, a.waiting} {
 		for i := range lines {
 			byTenant += lines[i].USD
@@ -179,10 +184,20 @@ func (b *Book) Spent(ctx context.Context, tenant, key string) (byTenant, byKey f
 	return byTenant, byKey, nil
 }
 
-// read reads what the store has of a page.
+// due reports whether the store has to be asked.
+func (a *account) due() bool { return !a.known || time.Since(a.asked) >= readAfter }
+
+// read reads what the store has of a page, unless somebody else just did.
 func (b *Book) read(ctx context.Context, p page) error {
 	b.writing.Lock()
 	defer b.writing.Unlock()
+	b.mu.Lock()
+	due := b.account(p).due()
+	b.account(p).asked = time.Now()
+	b.mu.Unlock()
+	if !due {
+		return nil
+	}
 	s, err := b.open(ctx)
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/anchor-host/anchor-host/internal/ledger"
@@ -168,4 +169,33 @@ func TestCostsAreBounded(t *testing.T) {
 	if len(b.pages) != 1 {
 		t.Errorf("%d pages are in memory", len(b.pages))
 	}
+}
+
+// What another process spends counts some seconds later, also if this one has asked before; and while the store
+// is away, what it had last counts.
+func TestSpentElsewhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, away := store.NewMemory(), false
+		b := NewBook(func(context.Context) (store.Store, error) {
+			if away {
+				return nil, errors.New("away")
+			}
+			return s, nil
+		}, slog.New(slog.DiscardHandler))
+		now := time.Now()
+		other := newBook(t, s, &now)
+		spent(t, b, "acme", "k1", 0, 0)
+		other.Add("acme", "k1", used("small", 2))
+		if err := other.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(readAfter)
+		spent(t, b, "acme", "k1", 2, 2)
+		away = true
+		time.Sleep(readAfter)
+		spent(t, b, "acme", "k1", 2, 2)
+		if _, _, err := b.Spent(t.Context(), "initech", "k2"); err == nil {
+			t.Error("nobody knows what a tenant has spent, and it is no error")
+		}
+	})
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/internal/authoring"
-	"github.com/anchor-host/anchor-host/internal/testbuild"
+	"github.com/anchor-host/anchor-host/internal/testkit/testbuild"
 )
 
 // tools are the programs, besides Go, that the guide needs for a language.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anchor-host/anchor-host/internal/testbuild"
+	"github.com/anchor-host/anchor-host/internal/testkit/testbuild"
 )
 
 var (

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anchor-host/anchor-host/internal/testbuild"
+	"github.com/anchor-host/anchor-host/internal/testkit/testbuild"
 )
 
 // The two commands of the first run find something on a machine that has nothing but the

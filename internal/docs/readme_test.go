@@ -14,7 +14,8 @@ import (
 
 	"github.com/gofrs/flock"
 
-	"github.com/anchor-host/anchor-host/internal/testbuild"
+	"github.com/anchor-host/anchor-host/internal/testkit/pgtest"
+	"github.com/anchor-host/anchor-host/internal/testkit/testbuild"
 )
 
 const (
@@ -33,6 +34,7 @@ type page struct {
 	commands int      // at least
 	prints   []string // among other things
 	before   string   // commands of other pages that come before
+	database bool     // they need a server of PostgreSQL
 }
 
 // pages run apart from each other.
@@ -49,9 +51,16 @@ var pages = []page{
 		"sha256:",                           // the pin
 		`"used_tokens": 2`,                  // the request
 	}},
-	{name: "docs/agents.md", commands: 8, before: site, prints: []string{
+	{name: "docs/agents.md", commands: 12, before: site, prints: []string{
 		"The customer prefers short answers.", // the fact
 		`"max_output_tokens"`,                 // the body for another API
+		"UserPromptSubmit",                    // the log of hooks
+		"claude: removed, 2 files changed",
+	}},
+	{name: "docs/operate-postgres.md", commands: 12, before: site, database: true, prints: []string{
+		"The customer prefers short answers.", // what was restored
+		`"copied": 1`,                         // into another database
+		"backup successfully verified",        // the base backup
 	}},
 	{name: "docs/distribute.md", commands: 4, before: site, prints: []string{
 		"acme.pub",           // the key
@@ -75,6 +84,11 @@ var servingPages = []page{
 		`"brought_by":"search"`, // why an item of a record is there
 		`"equal":true`,          // the replay of a record
 		`"ok":true`,             // its reload
+	}},
+	{name: "docs/rollout.md", commands: 13, before: site, prints: []string{
+		"generation 1: version", "for all conversations", // the first version
+		"smaller windows", `"phase":"running"`, // the candidate
+		"the last rollout was aborted",
 	}},
 	{name: "docs/operate-backup.md", commands: 25, before: site, prints: []string{
 		"backups/before-upgrade.db",
@@ -172,7 +186,17 @@ func runPage(t *testing.T, p page) {
 	if p.name != readme { // whose `make build` has all to do
 		copyFile(t, testbuild.Command(t), filepath.Join(dir, "build", "anchor-host"), 0o755)
 	}
-	out := runScript(t, dir, p.before+script, caches(t)...)
+	env := caches(t)
+	if p.database {
+		pgtest.Skip(t)
+		server, err := pgtest.Start(pgtest.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer server.Close()
+		env = append(env, server.Env()...)
+	}
+	out := runScript(t, dir, p.before+script, env...)
 	for _, want := range p.prints {
 		if !strings.Contains(out, want) {
 			t.Errorf("%s: the commands do not print %q\n%s", p.name, want, out)

@@ -180,7 +180,7 @@ func codeBlocks(t *testing.T) map[string][]string {
 		t.Fatal(err)
 	}
 	// Other tests run the commands, with what they write, and read the configurations.
-	others := map[string]bool{"sh": true, "yaml": true, "toml": true, "json": true, "text": true}
+	others := map[string]bool{"sh": true, "python": true, "java": true, "yaml": true, "toml": true, "json": true, "text": true}
 	blocks := map[string][]string{}
 	for _, page := range pages {
 		text, err := os.ReadFile(page)

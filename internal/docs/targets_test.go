@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/internal/authoring"
-	"github.com/anchor-host/anchor-host/internal/testbuild"
+	"github.com/anchor-host/anchor-host/internal/testkit/testbuild"
 )
 
 // What an author waits for. Machines that do other work are slower, so a test fails only at
@@ -30,7 +30,7 @@ const (
 var verdicts = map[string]time.Duration{
 	"c": 500 * time.Millisecond, "cpp": 500 * time.Millisecond, "zig": 500 * time.Millisecond,
 	"go": 1200 * time.Millisecond, "rust": 1200 * time.Millisecond,
-	"js": 2500 * time.Millisecond, "ts": 2500 * time.Millisecond,
+	"js": 2500 * time.Millisecond, "ts": 2500 * time.Millisecond, "java": 3 * time.Second,
 }
 
 // edits change what the filter of a new project keeps: a condition is added to another one. A
@@ -41,6 +41,7 @@ var edits = map[string]struct{ file, old, add string }{
 	"zig":  {"plugin.zig", "std.mem.indexOf(u8, r.text(row), word) != null", " or r.text(row).len == %d"},
 	"go":   {"main.go", "strings.Contains(it.Text(), s.Word)", " || len(it.Text()) == %d"},
 	"rust": {"src/lib.rs", "r.text(row).contains(word)", " || r.text(row).len() == %d"},
+	"java": {"src/main/java/Plugin.java", "item.text().contains(word)", " || item.text().length() == %d"},
 	"ts":   {"plugin.ts", "request.text(i).includes(word)", " || request.text(i).length == %d"},
 	"js":   {"plugin.js", `(item.content ?? "").includes(word)`, " || item.content?.length === %d"},
 }

@@ -31,7 +31,7 @@ var banned = []struct{ words, instead string }{
 }
 
 // allowed are the places of the texts that are not about programs.
-var allowed = regexp.MustCompile(`^internal/agentdemo/|^internal/factmodel/|^testdata/|^docs/images/`)
+var allowed = regexp.MustCompile(`^internal/testkit/agentdemo/|^internal/factmodel/|^testdata/|^docs/images/`)
 
 // The literals of the product are its errors, its help, its log lines and the descriptions of its keys.
 func TestWordsOfTheTrade(t *testing.T) {
@@ -41,7 +41,7 @@ func TestWordsOfTheTrade(t *testing.T) {
 			checkWords(t, name, i+1, line)
 		}
 	}
-	for _, area := range []string{"abi", "anchor", "cmd", "host", "internal", "pipeline", "registry", "server", "store", "telemetry", "tokens", "usage"} {
+	for _, area := range []string{"abi", "anchor", "cluster", "cmd", "host", "internal", "pipeline", "registry", "server", "store", "telemetry", "tokens", "usage"} {
 		err := filepath.WalkDir(filepath.Join(root, area), func(path string, e fs.DirEntry, err error) error {
 			if err != nil || e.IsDir() && (e.Name() == "testdata" || e.Name() == "templates") {
 				return orSkip(err)

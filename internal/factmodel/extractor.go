@@ -85,8 +85,7 @@ func (m *Model) note(ctx context.Context, a *llm.Answer, err error) {
 
 // unavailable marks the errors of models that fewer turns would not help.
 func unavailable(err error) error {
-	var failed *llm.Error
-	if errors.As(err, &failed) && (failed.Kind == llm.Unavailable || failed.Kind == llm.Timeout || failed.Kind == llm.Budget) {
+	if failed, ok := errors.AsType[*llm.Error](err); ok && (failed.Kind == llm.Unavailable || failed.Kind == llm.Timeout || failed.Kind == llm.Budget) {
 		return fmt.Errorf("%w: %w", err, retrieve.ErrUnavailable)
 	}
 	return err

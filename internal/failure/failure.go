@@ -51,6 +51,12 @@ func Of(err error) Document { return of(err, err.Error()) }
 func Public(err error) Document { return of(err, observe.Public(err)) }
 
 func of(err error, text string) Document {
+	switch text { // nothing has said what was waited for
+	case context.DeadlineExceeded.Error():
+		text = "the deadline came before it was done"
+	case context.Canceled.Error():
+		text = "it was cancelled"
+	}
 	doc := Document{Error: Detail{Message: line(text), Reason: Reason(err)}}
 	if problems := problemsOf(err); len(problems) > 1 {
 		doc.Error.Message, doc.Error.Problems = strings.Join(problems, "; "), problems
@@ -63,8 +69,7 @@ func of(err error, text string) Document {
 	case errors.As(err, &setUp):
 		doc.Error.Step = setUp.Step
 	}
-	var degraded *core.DegradedError
-	if errors.As(err, &degraded) {
+	if degraded, ok := errors.AsType[*core.DegradedError](err); ok {
 		doc.Degraded = degraded.List
 	}
 	var named interface{ PluginName() string }

@@ -72,7 +72,8 @@ func TestRewriteKeepsSettings(t *testing.T) {
 }
 
 // later are keys that came after the files of the test were written.
-var later = []string{"server.max_connections_per_address", "format_options.cite"}
+var later = []string{"server.jobs.waiting", "store.pool", "store.timeout", "server.max_connections_per_address", "format_options.cite",
+	"agent.hooks.timeout", "agent.hooks.tool_chars", "agent.hooks.max_chars"}
 
 // plain returns a value as JSON has it.
 func plain(t *testing.T, v any) (out any) {
@@ -124,7 +125,7 @@ func former(t *testing.T, file string) map[string]any {
 		if text, ok := s.Value.(string); ok { // a choice said what its name is
 			s.Value = strings.TrimPrefix(strings.TrimPrefix(text, "plugin "), "instance ")
 		}
-		if path != "" {
+		if path != "" && !strings.HasSuffix(s.Path, "total_tokens") { // what the window says of its size goes before
 			out[path] = s.Value
 		}
 	}
@@ -141,7 +142,15 @@ func TestRewrite(t *testing.T) {
 		{"a text of several lines", "system_prompts:\n  - content: |\n      one\n\n      two\nfit: exact\n", "window:\n  fit: exact\n  system_prompts:\n    - content: |\n        one\n\n        two\n", ""},
 		{"one line", "{max_tokens: 5, model: m}", "{window: {max_tokens: 5}, counting: {model: m}}\n", ""},
 		{"gone", "agent: {phase: llm, plan: true}\n", "agent: {plan: true}\n", "agent.phase was removed, and is left out"},
+		{"must where it said nothing", "steps: [{name: a, retrievers: [{use: p, must: true}]}]\ncollections: {c: {context: {use: p, must: true}}}\nmemory: {conversation: {compact: {use: p, must: true}}}\n",
+			"steps: [{name: a, retrievers: [{use: p}]}]\ncollections: {c: {context: {use: p}}}\nmemory: {conversation: {compact: {use: p}}}\n",
+			"steps[0].retrievers[0].must was removed, and is left out\ncollections.c.context.must was removed, and is left out\nmemory.conversation.compact.must was removed, and is left out"},
 		{"both", "max_tokens: 5\nwindow: {max_tokens: 6}\n", "max_tokens: 5\nwindow: {max_tokens: 6}\n", "max_tokens stays: window.max_tokens is there, too (keep one)"},
+		{"a total", "budget: {total_tokens: 9, reserve_tokens: 2}\n", "window: {max_tokens: 9, answer: 2}\n", ""},
+		{"only a total", "window:\n  budget:\n    # of all\n    total_tokens: 9\n", "window:\n  # of all\n  max_tokens: 9\n", ""},
+		{"a total of a pipeline", "pipelines: {p: {budget: {total_tokens: 9}}}\n", "pipelines: {p: {window: {max_tokens: 9}}}\n", ""},
+		{"a total in a window", "max_tokens: 5\nbudget: {total_tokens: 4}\npipelines: {p: {budget: {total_tokens: 9}}}\n", "window: {max_tokens: 5}\npipelines: {p: {}}\n",
+			"budget.total_tokens was removed, and is left out: window.max_tokens is the size of the window\npipelines.p.budget.total_tokens was removed, and is left out: window.max_tokens is the size of the window"},
 		{"unknown", "max_token: 5\nmodel: m\n", "max_token: 5\ncounting: {model: m}\n", ""},
 		{"empty value", "instances:\nfacts:\n", "plugins: {instances: null}\nmemory: {facts: null}\n", ""},
 		{"no plugin in a pipeline", "pipelines: {p: {memory: null, facts: {}}}\n", "pipelines: {p: {memory: {use: null, facts: {}}}}\n", ""},

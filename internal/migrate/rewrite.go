@@ -28,6 +28,7 @@ func Rewrite(name string, data []byte) (out []byte, notes []string, err error) {
 	r := &rewriter{}
 	root := doc.Content[0]
 	r.scope(root, "")
+	r.sized = valueOf(valueOf(root, "window"), "max_tokens") != nil
 	if pipelines := valueOf(root, "pipelines"); pipelines != nil && pipelines.Kind == yaml.MappingNode {
 		for i := 1; i < len(pipelines.Content); i += 2 {
 			r.scope(pipelines.Content[i], "pipelines."+pipelines.Content[i-1].Value+".")
@@ -64,6 +65,8 @@ type rewriter struct {
 	prefix  string
 	changed bool
 	notes   []string
+	// sized says that the top level of the file states the size of the window.
+	sized bool
 	// made are the sections that were not in the file.
 	made []*yaml.Node
 }
@@ -91,9 +94,9 @@ func (r *rewriter) move(root, n *yaml.Node, m move, keys, stars []string) {
 		for i, child := range n.Content {
 			switch {
 			case n.Kind == yaml.SequenceNode:
-				r.move(root, child, m, keys[1:], append(slices.Clip(stars), strconv.Itoa(i)))
+				r.move(root, child, m, keys[1:], append(slices.Clip(stars), "["+strconv.Itoa(i)+"]"))
 			case n.Kind == yaml.MappingNode && i%2 == 1:
-				r.move(root, child, m, keys[1:], append(slices.Clip(stars), n.Content[i-1].Value))
+				r.move(root, child, m, keys[1:], append(slices.Clip(stars), "."+n.Content[i-1].Value))
 			}
 		}
 		return
@@ -127,6 +130,11 @@ func (r *rewriter) move(root, n *yaml.Node, m move, keys, stars []string) {
 
 // into moves the key at i of n to another section of root.
 func (r *rewriter) into(root, n *yaml.Node, i int, m move) {
+	if strings.HasSuffix(m.from, "total_tokens") && (r.sized || valueOf(valueOf(root, "window"), "max_tokens") != nil) {
+		r.notes = append(r.notes, fmt.Sprintf("%s%s was removed, and is left out: %s is the size of the window", r.prefix, m.from, m.to))
+		r.drop(n, i, true)
+		return
+	}
 	path := strings.Split(m.to, ".")
 	key, value := n.Content[i], n.Content[i+1]
 	at := root
@@ -275,7 +283,7 @@ func comments(nodes ...*yaml.Node) bool {
 
 // indexOf returns the index of a key in the content of a map, -1 if it is not there.
 func indexOf(n *yaml.Node, key string) int {
-	if n.Kind == yaml.MappingNode {
+	if n != nil && n.Kind == yaml.MappingNode {
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			if n.Content[i].Value == key {
 				return i
@@ -296,10 +304,10 @@ func parent(path string) string {
 	return path[:max(0, strings.LastIndexByte(path, '.'))]
 }
 
-// place returns a path with the keys and numbers that its stars stand for.
+// place returns a path with the keys (.name) and numbers ([0]) that its stars stand for.
 func place(pattern string, stars []string) string {
 	for _, star := range stars {
-		pattern = strings.Replace(pattern, "*", star, 1)
+		pattern = strings.Replace(pattern, ".*", star, 1)
 	}
 	return pattern
 }

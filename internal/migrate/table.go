@@ -6,45 +6,53 @@ import "strings"
 // value of a list. The moves are made in order: what is inside of a section moves before the section.
 type move struct{ from, to string }
 
+// uses are the places that name what does a job. Once they did so by several keys.
+var uses = []string{
+	"steps.*", "steps.*.retriever", "steps.*.retrievers.*", "steps.*.routes.*", "tokenizer", "format", "memory",
+	"enricher", "callbacks.*", "conversation.compact", "facts.extract", "collections.*.context",
+	"agent.compaction.compact", "agent.observation.make", "agent.observation.reflect", "providers.*",
+}
+
+// usedBy are the keys that some of them had in addition to plugin and instance.
+var usedBy = []string{"steps.*.builtin", "steps.*.retriever.retriever", "steps.*.retrievers.*.retriever", "steps.*.routes.*.retriever"}
+
+// gone are the keys that have no place. What a plugin reads is narrowed by steps, and what must answer is said of
+// steps and instances.
+var gone = []string{
+	"steps.*.rrf_k", "budget.allocations.*.priority", "conversation.recency", "conversation.recency_lowest",
+	"conversation.recency_rate", "format_options.cache_control", "agent.phase", "fit_options.message_overhead",
+	"fit_options.priming", "fit_options.tools", "window.message_overhead", "window.priming", "window.tools_text",
+	"instances.*.lane", "instances.*.deterministic", "plugins.instances.*.lane", "plugins.instances.*.deterministic",
+	"plugins.plugin_share", "agent.enforce", "agent.observation.make.fallback", "agent.observation.reflect.fallback",
+	"memory.reads", "enricher.reads", "format.reads", "tokenizer.reads", "steps.*.retrievers.*.reads",
+	"steps.*.routes.*.reads", "callbacks.*.reads", "conversation.compact.reads", "facts.extract.reads",
+	"collections.*.context.reads", "agent.compaction.compact.reads", "agent.observation.make.reads",
+	"agent.observation.reflect.reads", "agent.providers.*.reads", "counting.tokenizer.reads",
+	"memory.conversation.compact.reads", "memory.facts.extract.reads",
+	"steps.*.retrievers.*.must", "steps.*.routes.*.must", "callbacks.*.must", "conversation.compact.must",
+	"facts.extract.must", "collections.*.context.must", "agent.compaction.compact.must",
+	"memory.conversation.compact.must", "memory.facts.extract.must",
+}
+
 // moves are those of the top level of a file and of each pipeline.
-var moves = []move{
-	// One name for what does a job.
-	{"steps.*.plugin", "steps.*.use"},
-	{"steps.*.instance", "steps.*.use"},
-	{"steps.*.builtin", "steps.*.use"},
-	{"steps.*.retriever.plugin", "steps.*.retriever.use"},
-	{"steps.*.retriever.instance", "steps.*.retriever.use"},
-	{"steps.*.retriever.retriever", "steps.*.retriever.use"},
-	{"steps.*.retrievers.*.plugin", "steps.*.retrievers.*.use"},
-	{"steps.*.retrievers.*.instance", "steps.*.retrievers.*.use"},
-	{"steps.*.retrievers.*.retriever", "steps.*.retrievers.*.use"},
-	{"steps.*.routes.*.plugin", "steps.*.routes.*.use"},
-	{"steps.*.routes.*.instance", "steps.*.routes.*.use"},
-	{"steps.*.routes.*.retriever", "steps.*.routes.*.use"},
-	{"tokenizer.plugin", "tokenizer.use"},
-	{"tokenizer.instance", "tokenizer.use"},
-	{"format.plugin", "format.use"},
-	{"format.instance", "format.use"},
-	{"memory.plugin", "memory.use"},
-	{"memory.instance", "memory.use"},
-	{"enricher.plugin", "enricher.use"},
-	{"enricher.instance", "enricher.use"},
-	{"callbacks.*.plugin", "callbacks.*.use"},
-	{"callbacks.*.instance", "callbacks.*.use"},
-	{"conversation.compact.plugin", "conversation.compact.use"},
-	{"conversation.compact.instance", "conversation.compact.use"},
-	{"facts.extract.plugin", "facts.extract.use"},
-	{"facts.extract.instance", "facts.extract.use"},
-	{"collections.*.context.plugin", "collections.*.context.use"},
-	{"collections.*.context.instance", "collections.*.context.use"},
-	{"agent.compaction.compact.plugin", "agent.compaction.compact.use"},
-	{"agent.compaction.compact.instance", "agent.compaction.compact.use"},
-	{"agent.observation.make.plugin", "agent.observation.make.use"},
-	{"agent.observation.make.instance", "agent.observation.make.use"},
-	{"agent.observation.reflect.plugin", "agent.observation.reflect.use"},
-	{"agent.observation.reflect.instance", "agent.observation.reflect.use"},
-	{"providers.*.plugin", "providers.*.use"},
-	{"providers.*.instance", "providers.*.use"},
+var moves = allMoves()
+
+func allMoves() (all []move) {
+	for _, place := range uses {
+		all = append(all, move{place + ".plugin", place + ".use"}, move{place + ".instance", place + ".use"})
+	}
+	for _, key := range usedBy {
+		all = append(all, move{key, parent(key) + ".use"})
+	}
+	all = append(all, inside...)
+	for _, key := range gone {
+		all = append(all, move{from: key})
+	}
+	return append(all, sections...)
+}
+
+// inside are moves within sections.
+var inside = []move{
 	{"providers", "agent.providers"},
 
 	// One pair of watermarks; max_tokens is the size of a window.
@@ -68,26 +76,15 @@ var moves = []move{
 
 	// In a step that uses nothing else; see the rewriter for those that do.
 	{"steps.*.retriever", "steps.*.use"},
+}
 
-	// What is gone.
-	{"steps.*.rrf_k", ""},
-	{"budget.allocations.*.priority", ""},
-	{"budget.total_tokens", ""},
-	{"window.budget.total_tokens", ""},
-	{"conversation.recency", ""},
-	{"conversation.recency_lowest", ""},
-	{"conversation.recency_rate", ""},
-	{"format_options.cache_control", ""},
-	{"agent.phase", ""},
-	{"agent.enforce", ""},
-
-	// Sections.
+// sections are moves of whole sections, and into them.
+var sections = []move{
 	{"max_tokens", "window.max_tokens"},
+	{"budget.total_tokens", "window.max_tokens"},
+	{"window.budget.total_tokens", "window.max_tokens"},
 	{"budget.reserve_tokens", "window.answer"},
 	{"fit", "window.fit"},
-	{"fit_options.message_overhead", "window.message_overhead"},
-	{"fit_options.priming", "window.priming"},
-	{"fit_options.tools", "window.tools_text"},
 	{"fit_options.min_tokens", "window.cut_min_tokens"},
 	{"fill", "window.fill"},
 	{"truncate", "window.truncate"},
@@ -114,12 +111,6 @@ var moves = []move{
 func Moved(path string) (to string, ok bool) {
 	to, whole, _ := follow(path)
 	return to, whole
-}
-
-// Place is [Moved] for the path of any value, such as one in a section that moved.
-func Place(path string) (to string, ok bool) {
-	to, _, ok = follow(path)
-	return to, ok
 }
 
 // follow makes all moves of a path. whole says that a move is of the path itself, and some that one is of a part of it.

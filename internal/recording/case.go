@@ -20,8 +20,8 @@ import (
 // errNoRequest is the error of a call without a document.
 var errNoRequest = errors.New("the request is longer than the bound, or the plugin has only the batch lane")
 
-// caseOf makes a case of a call.
-func caseOf(name string, c record.Call) (*conformance.OwnCase, error) {
+// Case makes a case of a call. An error says why the call cannot be repeated.
+func Case(name string, c record.Call) (*conformance.OwnCase, error) {
 	switch {
 	case c.LeftOut > 0:
 		return nil, fmt.Errorf("the call took more than %d bytes with what it asked the host for", record.MaxBytes)

@@ -80,7 +80,7 @@ func (r *Recorder) save(c record.Call) (int64, error) {
 	prefix := fileName(c.Plugin) + "-" + string(c.Operation)
 	for {
 		name := fmt.Sprintf("%s-%03d", prefix, r.number(prefix))
-		own, err := caseOf(caseName(name, c.Step), c)
+		own, err := Case(caseName(name, c.Step), c)
 		if err != nil {
 			return int64(len(c.Request) + len(c.Answer)), err
 		}
@@ -147,13 +147,6 @@ func caseName(file, step string) string {
 		return file
 	}
 	return file + " in step " + oneLine(step)
-}
-
-// Files is the number of files that were written.
-func (r *Recorder) Files() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.files
 }
 
 // Summary says what was written, and what was left out, in one line.

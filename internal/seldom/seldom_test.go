@@ -26,3 +26,22 @@ func TestKindsAreSaidNowAndThen(t *testing.T) {
 		t.Errorf("%d kinds are known, want at most %d", n, most)
 	}
 }
+
+// What came often and then no more is counted once, also if nothing of its kind follows.
+func TestLateKindsAreCounted(t *testing.T) {
+	var kinds Kinds[int]
+	now := time.Now()
+	for range 5 {
+		kinds.Due(7, now)
+	}
+	kinds.Due(8, now)
+	for i, want := range []struct {
+		after  time.Duration
+		unsaid int
+	}{{0, 0}, {every - 1, 0}, {every, 4}, {3 * every, 0}} {
+		late := kinds.Late(now.Add(want.after))
+		if late[7] != want.unsaid || late[8] != 0 {
+			t.Errorf("%d: %v, want %d", i, late, want.unsaid)
+		}
+	}
+}

@@ -31,14 +31,16 @@ var baseURLs = map[string]string{string(llm.OpenAI): "https://api.openai.com/v1"
 type Models struct {
 	config map[string]config.Model
 	path   func(string) string
+	own    func(name string, settings map[string]any) (llm.Asker, error)
 
 	mu   sync.Mutex
 	made map[string]*llm.Model
 }
 
-// NewModels returns the models of a configuration. path resolves paths of the configuration.
-func NewModels(models map[string]config.Model, path func(string) string) *Models {
-	return &Models{config: models, path: path, made: map[string]*llm.Model{}}
+// NewModels returns the models of a configuration. path resolves paths of the configuration, and own returns a model
+// in Go.
+func NewModels(models map[string]config.Model, path func(string) string, own func(name string, settings map[string]any) (llm.Asker, error)) *Models {
+	return &Models{config: models, path: path, own: own, made: map[string]*llm.Model{}}
 }
 
 // Model returns a model by its name. The error names the place in the configuration, and wraps
@@ -53,7 +55,7 @@ func (m *Models) Model(name string) (*llm.Model, error) {
 	if !ok {
 		return nil, fmt.Errorf("%w: no model %q%s (define it under models)", config.ErrInvalid, name, strict.Hint(name, slices.Sorted(maps.Keys(m.config))))
 	}
-	made, err := Model(name, &c, m.path)
+	made, err := m.make(name, &c)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +63,20 @@ func (m *Models) Model(name string) (*llm.Model, error) {
 	return made, nil
 }
 
-// Model makes a model of a configuration. It reads the secrets and asks no server. The error names the
+func (m *Models) make(name string, c *config.Model) (*llm.Model, error) {
+	if c.Use == "" {
+		return Model(name, c, m.path)
+	}
+	asker, err := m.own(c.Use, c.Settings)
+	if err != nil {
+		return nil, fmt.Errorf("models.%s: %w", name, err)
+	}
+	o := options(name, c)
+	o.Asker, o.Model = asker, cmp.Or(c.Model, name)
+	return llm.New(o)
+}
+
+// Model makes a model of a configuration that a server has. It reads the secrets and asks no server. The error names the
 // place in the configuration, and wraps [config.ErrInvalid].
 func Model(name string, c *config.Model, path func(string) string) (*llm.Model, error) {
 	key, headers, secrets, err := config.Credentials(c.Key, c.Headers, path)
@@ -126,8 +141,7 @@ func (m *Models) Ask(ctx context.Context, q service.Question) (service.Reply, er
 	if a.Cut {
 		reply.Finish = services.LLMLength
 	}
-	var failed *llm.Error
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*llm.Error](err); ok {
 		err = &service.Error{Word: services.Word(failed.Kind), Message: messageOf(failed), Err: failed.Err}
 	}
 	return reply, err
@@ -137,13 +151,12 @@ func (m *Models) Ask(ctx context.Context, q service.Question) (service.Reply, er
 func (m *Models) observed(ctx context.Context, model *llm.Model, name string, r llm.Request) (llm.Answer, error) {
 	c := m.config[name]
 	ctx, span := observe.Begin(ctx, observe.Work{
-		Kind: observe.Model, Name: name, API: c.API, ServerModel: c.Model, Address: cmp.Or(c.BaseURL, baseURLs[c.API]),
+		Kind: observe.Model, Name: name, API: c.API, ServerModel: cmp.Or(c.Model, name), Address: cmp.Or(c.BaseURL, baseURLs[c.API]),
 		Count: cmp.Or(r.MaxTokens, c.MaxTokens, llm.DefaultMaxTokens), Text: func() string { return messagesText(r.Messages) },
 	})
 	a, err := model.Ask(ctx, r)
 	reason := ""
-	var failed *llm.Error
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*llm.Error](err); ok {
 		reason = string(failed.Kind)
 	}
 	span.End(observe.Result{

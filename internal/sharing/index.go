@@ -88,7 +88,6 @@ type told struct {
 	err  error
 }
 
-// Error returns the text.
 func (e *told) Error() string { return e.text }
 
 // Unwrap returns the error with the name of the owner.
@@ -102,7 +101,6 @@ func answer(err error, asked, meant retrieve.Collection) error {
 	return &told{strings.ReplaceAll(err.Error(), meant.String(), asked.String()), err}
 }
 
-// Create implements [retrieve.Index].
 func (x index) Create(ctx context.Context, c retrieve.Collection, s retrieve.Settings) error {
 	if err := x.written(c); err != nil {
 		return err
@@ -136,7 +134,6 @@ func (x index) Collections(ctx context.Context, tenant string) ([]retrieve.Colle
 	return list, nil
 }
 
-// Collection implements [retrieve.Index].
 func (x index) Collection(ctx context.Context, c retrieve.Collection) (retrieve.CollectionInfo, error) {
 	meant := x.read(ctx, c)
 	info, err := x.Index.Collection(ctx, meant)
@@ -147,7 +144,6 @@ func (x index) Collection(ctx context.Context, c retrieve.Collection) (retrieve.
 	return info, nil
 }
 
-// Settings implements [retrieve.Index].
 func (x index) Settings(ctx context.Context, c retrieve.Collection) (retrieve.Settings, error) {
 	meant := x.read(ctx, c)
 	s, err := x.Index.Settings(ctx, meant)
@@ -165,7 +161,6 @@ func (x index) Remove(ctx context.Context, c retrieve.Collection) error {
 	return err
 }
 
-// SetModel implements [retrieve.Index].
 func (x index) SetModel(ctx context.Context, c retrieve.Collection, m retrieve.Model) error {
 	if err := x.written(c); err != nil {
 		return err
@@ -173,7 +168,6 @@ func (x index) SetModel(ctx context.Context, c retrieve.Collection, m retrieve.M
 	return x.Index.SetModel(ctx, c, m)
 }
 
-// Upsert implements [retrieve.Index].
 func (x index) Upsert(ctx context.Context, c retrieve.Collection, docs ...retrieve.Document) error {
 	if err := x.written(c); err != nil {
 		return err
@@ -181,7 +175,6 @@ func (x index) Upsert(ctx context.Context, c retrieve.Collection, docs ...retrie
 	return x.Index.Upsert(ctx, c, docs...)
 }
 
-// Delete implements [retrieve.Index].
 func (x index) Delete(ctx context.Context, c retrieve.Collection, ids ...string) (int, error) {
 	if err := x.written(c); err != nil {
 		return 0, err
@@ -189,13 +182,11 @@ func (x index) Delete(ctx context.Context, c retrieve.Collection, ids ...string)
 	return x.Index.Delete(ctx, c, ids...)
 }
 
-// Documents implements [retrieve.Index].
 func (x index) Documents(ctx context.Context, c retrieve.Collection, ids retrieve.IDs) iter.Seq2[retrieve.DocumentInfo, error] {
 	meant := x.read(ctx, c)
 	return each(x.Index.Documents(ctx, meant, ids), c, meant)
 }
 
-// SetRoot implements [retrieve.Index].
 func (x index) SetRoot(ctx context.Context, c retrieve.Collection, from, to string) error {
 	if err := x.written(c); err != nil {
 		return err
@@ -203,20 +194,17 @@ func (x index) SetRoot(ctx context.Context, c retrieve.Collection, from, to stri
 	return x.Index.SetRoot(ctx, c, from, to)
 }
 
-// Document implements [retrieve.Index].
 func (x index) Document(ctx context.Context, c retrieve.Collection, id string) (retrieve.Document, error) {
 	meant := x.read(ctx, c)
 	d, err := x.Index.Document(ctx, meant, id)
 	return d, answer(err, c, meant)
 }
 
-// Export implements [retrieve.Index].
 func (x index) Export(ctx context.Context, c retrieve.Collection) iter.Seq2[retrieve.Document, error] {
 	meant := x.read(ctx, c)
 	return each(x.Index.Export(ctx, meant), c, meant)
 }
 
-// Compact implements [retrieve.Index].
 func (x index) Compact(ctx context.Context, c retrieve.Collection) error {
 	if err := x.written(c); err != nil {
 		return err
@@ -224,7 +212,6 @@ func (x index) Compact(ctx context.Context, c retrieve.Collection) error {
 	return x.Index.Compact(ctx, c)
 }
 
-// Search implements [retrieve.Index].
 func (x index) Search(ctx context.Context, c retrieve.Collection, q retrieve.Query) ([]retrieve.Hit, error) {
 	meant := x.read(ctx, c)
 	hits, err := x.Index.Search(ctx, meant, q)

@@ -9,8 +9,8 @@ import (
 
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/sharing"
+	"github.com/anchor-host/anchor-host/internal/testkit/indextest"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
-	"github.com/anchor-host/anchor-host/pipeline/retrieve/indextest"
 	"github.com/anchor-host/anchor-host/pipeline/sqlite"
 )
 

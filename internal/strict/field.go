@@ -18,7 +18,7 @@ type Field struct {
 	Enum     []string
 	// Min and Max bound a number. Max also bounds the number of values of a list.
 	Min, Max string
-	// short says that a text may stand for a map with this key alone.
+	// short says that the value of this key may stand for a map with the key alone.
 	short bool
 	index []int
 }
@@ -51,7 +51,7 @@ func readFields(t reflect.Type) []Field {
 			continue
 		}
 		f := Field{
-			Key: key, Required: options == "required", short: options == "short", Doc: tag.Get("doc"),
+			Key: key, Required: strings.Contains(options, "required"), short: strings.Contains(options, "short"), Doc: tag.Get("doc"),
 			Default: tag.Get("default"), Min: tag.Get("min"), Max: tag.Get("max"), index: []int{i},
 		}
 		if enum := tag.Get("enum"); enum != "" {
@@ -105,11 +105,16 @@ const maxNamed = 4
 
 func (d *Decoder) object(n *Node, v reflect.Value, path string) {
 	fields := Fields(v.Type())
-	if key := ShortKey(fields); key != "" && n.Kind == String {
-		*n = *NewMap(n.Pos, Entry{Key: key, Pos: n.Pos, Value: *n}) // its place is then found under the path of the key
+	short := shortOf(fields)
+	if short != nil && n.Kind == short.kind(v.Type()) {
+		*n = *NewMap(n.Pos, Entry{Key: short.Key, Pos: n.Pos, Value: *n}) // its place is then found under the path of the key
 	}
 	if n.Kind != Map {
 		hint := ""
+		if short != nil && short.kind(v.Type()) == Bool {
+			d.Fail(n, path, "want true, false or a map")
+			return
+		}
 		if n.Kind == List && path != "" && len(fields) <= maxNamed {
 			hint = " (want " + strings.Join(keys(fields), ", ") + " below it)"
 		}
@@ -153,27 +158,30 @@ func (d *Decoder) object(n *Node, v reflect.Value, path string) {
 	}
 }
 
-// ShortKey returns the key whose value may be written in the place of the whole map. It is empty if there is
+// shortOf returns the field whose value may be written in the place of the whole map. It is nil if there is
 // none, or if the map needs other keys.
-func ShortKey(fields []Field) (key string) {
+func shortOf(fields []Field) (short *Field) {
 	for i := range fields {
-		if fields[i].Required {
-			return ""
-		}
-		if fields[i].short {
-			key = fields[i].Key
+		switch f := &fields[i]; {
+		case f.short:
+			short = f
+		case f.Required:
+			return nil
 		}
 	}
-	return key
+	return short
+}
+
+// kind is that of the value in the place of a map: a text, or true or false.
+func (f *Field) kind(t reflect.Type) Kind {
+	if of := f.Type(t); of.Kind() == reflect.Pointer && of.Elem().Kind() == reflect.Bool {
+		return Bool
+	}
+	return String
 }
 
 func indexOf(fields []Field, key string) int {
-	for i := range fields {
-		if fields[i].Key == key {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(fields, func(f Field) bool { return f.Key == key })
 }
 
 func keys(fields []Field) []string {

@@ -45,8 +45,8 @@ func Schema(t reflect.Type) map[string]any {
 
 func objectSchema(t reflect.Type) map[string]any {
 	s := fieldsSchema(t, Fields(t))
-	if ShortKey(Fields(t)) != "" {
-		return map[string]any{"oneOf": []any{map[string]any{"type": "string"}, s}}
+	if short := shortOf(Fields(t)); short != nil {
+		return map[string]any{"oneOf": []any{Schema(short.Type(t)), s}}
 	}
 	return s
 }

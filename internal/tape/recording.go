@@ -89,12 +89,8 @@ func SettingsOf(loaded *config.Loaded) []Setting {
 
 // ofMachine says that a setting does not belong to a build but to the machine that it runs on.
 func ofMachine(path string) bool {
-	for _, p := range []string{"plugins.dir", "plugins.cache_dir", "plugins.total_memory", "plugins.plugin_share", "plugins.must", "plugins.max_instances", "store", "telemetry.log_level", "builds.records", "server", "timeout"} {
-		if path == p || strings.HasPrefix(path, p+".") {
-			return true
-		}
-	}
-	return false
+	own := []string{"plugins.dir", "plugins.cache_dir", "plugins.total_memory", "plugins.must", "plugins.max_instances", "store", "telemetry.log_level", "builds.records", "server", "timeout"}
+	return slices.ContainsFunc(own, func(p string) bool { return path == p || strings.HasPrefix(path, p+".") })
 }
 
 // StepMark are the items after a step.

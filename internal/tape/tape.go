@@ -168,8 +168,7 @@ func ask[A any](t *Tape, kind string, question any, real func() (A, error)) (A, 
 	a := Answer{Kind: kind, Question: q}
 	if failed != nil {
 		a.Error = failed.Error()
-		var word *service.Error
-		if errors.As(failed, &word) {
+		if word, ok := errors.AsType[*service.Error](failed); ok {
 			a.Known = "word:" + string(word.Word)
 		}
 		for name, is := range known {

@@ -176,7 +176,6 @@ func (s *recordStore) Keys(ctx context.Context, tenant, kind string) ([]store.Ke
 	return ask(s.t, "store.keys", []string{tenant, kind}, func() ([]store.Key, error) { return s.Store.Keys(ctx, tenant, kind) })
 }
 
-// LastSeqs implements [store.Counter].
 func (s *recordStore) LastSeqs(ctx context.Context, tenant string) (map[store.Key]int64, error) {
 	if c, ok := s.Store.(store.Counter); ok && !s.t.playing {
 		return c.LastSeqs(ctx, tenant)
@@ -218,7 +217,6 @@ func (t *Tape) Transport() http.RoundTripper { return transport{t} }
 
 type transport struct{ t *Tape }
 
-// RoundTrip implements [http.RoundTripper].
 func (x transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	var body []byte
 	if r.Body != nil {

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -72,15 +73,11 @@ type rankedProvider struct {
 
 // NewChain checks a configuration and returns a chain.
 func NewChain(cfg Config) (*Chain, error) {
-	if cfg.Logger == nil {
-		cfg.Logger = slog.Default()
-	}
+	cfg.Logger = cmp.Or(cfg.Logger, slog.Default())
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	if cfg.Timeout == 0 {
-		cfg.Timeout = DefaultProviderTimeout
-	}
+	cfg.Timeout = cmp.Or(cfg.Timeout, DefaultProviderTimeout)
 	c := &Chain{cfg: cfg}
 	if cfg.Enforcer != nil {
 		enforcer, err := c.rank(cfg.Enforcer)

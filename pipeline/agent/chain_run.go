@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,9 +41,7 @@ func (c *Chain) Run(ctx context.Context, s *State, messages []pipeline.Message, 
 // that fails. The only other error is [ErrInvalid] for arguments out of bounds, before any provider
 // runs. The result is never nil.
 func (c *Chain) Assemble(ctx context.Context, s *State, messages []pipeline.Message, budget Budget) (*Assembly, error) {
-	if budget.Phase == "" {
-		budget.Phase = PhaseLLM
-	}
+	budget.Phase = cmp.Or(budget.Phase, PhaseLLM)
 	r := &chainRun{c: c, state: s, messages: messages, began: c.cfg.Now(), counter: c.cfg.Counter}
 	r.diag = &Diagnostics{Budget: budget, Providers: []ProviderDiagnostic{}}
 	ctx, used := ledger.Under(ctx)

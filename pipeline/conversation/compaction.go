@@ -10,7 +10,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/core"
-	"github.com/anchor-host/anchor-host/pipeline/internal/abandon"
+	"github.com/anchor-host/anchor-host/pipeline/internal/compact"
 	"github.com/anchor-host/anchor-host/pipeline/internal/warn"
 	"github.com/anchor-host/anchor-host/store"
 )
@@ -116,14 +116,7 @@ func (s *SlidingWindow) condense(task *compaction) (string, error) {
 		ctx, cancel = context.WithTimeout(ctx, s.cfg.CompactTimeout)
 		defer cancel()
 	}
-	turns := core.CloneTurns(task.turns)
-	answer, err := abandon.Call(ctx, s.cfg.Compactor, func() (text string, err error) {
-		err = core.Guard(func() (err error) {
-			text, err = s.cfg.Compactor.Compact(ctx, turns, task.previous)
-			return err
-		})
-		return text, err
-	})
+	answer, err := compact.Call(ctx, s.cfg.Compactor, core.CloneTurns(task.turns), task.previous)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil && task.run.ctx.Err() == nil {
 		err = fmt.Errorf("no answer within %v: %w", s.cfg.CompactTimeout, err)
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/internal/compact"
 	"github.com/anchor-host/anchor-host/pipeline/sqlite"
 	"github.com/anchor-host/anchor-host/store"
 )
@@ -288,8 +289,8 @@ func TestSummaryIsBounded(t *testing.T) {
 		"fits":       {"a b\nc d", "a b\nc d"},
 		"many lines": {"one two three\nfour five six\nseven eight nine", "four five six\nseven eight nine"},
 		"one line":   {"one two three four five six seven eight nine ten", "one two three four five six seven eight"},
-		"long word":  {strings.Repeat("x", 1<<20), strings.Repeat("x", 8*maxTokenBytes)},
-		"endless":    {strings.Repeat("old\n", 1<<20) + "new", strings.Repeat("old\n", 3) + "new"},
+		"long word":  {strings.Repeat("x", 1<<20), strings.Repeat("x", 8*compact.MaxTokenBytes)},
+		"endless":    {strings.Repeat("old\n", 1<<20) + "new", strings.Repeat("old\n", 7) + "new"},
 	} {
 		var log bytes.Buffer
 		s := newTalk(t, SlidingWindowConfig{MaxTokens: 4, SummaryTokens: 8, CompactInline: true, Logger: textLogger(&log), Compactor: CompactFunc(

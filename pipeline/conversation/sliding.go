@@ -155,9 +155,7 @@ func NewSlidingWindow(cfg SlidingWindowConfig) (*SlidingWindow, error) {
 	case cfg.MaxTokens == 0:
 		cfg.MaxTokens = DefaultConversationTokens
 	}
-	if cfg.Priority == 0 {
-		cfg.Priority = pipeline.SourceConversation.DefaultPriority()
-	}
+	cfg.Priority = cmp.Or(cfg.Priority, pipeline.SourceConversation.DefaultPriority())
 	if err := cfg.setMarks(); err != nil {
 		return nil, err
 	}
@@ -174,9 +172,7 @@ func NewSlidingWindow(cfg SlidingWindowConfig) (*SlidingWindow, error) {
 	if cfg.Recency == nil {
 		cfg.Recency = recencyFromHalf
 	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.Default()
-	}
+	cfg.Logger = cmp.Or(cfg.Logger, slog.Default())
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
@@ -188,12 +184,8 @@ func (cfg *SlidingWindowConfig) setMarks() error {
 	if cfg.CompactTimeout < NoTimeout || cfg.SummaryTokens < 0 {
 		return fmt.Errorf("conversation: compact_timeout %v, summary_tokens %d: %w (want 0 or more)", cfg.CompactTimeout, cfg.SummaryTokens, pipeline.ErrInvalid)
 	}
-	if cfg.CompactTimeout == 0 {
-		cfg.CompactTimeout = DefaultCompactTimeout
-	}
-	if cfg.SummaryTokens == 0 {
-		cfg.SummaryTokens = max(minSummaryTokens, cfg.MaxTokens/4)
-	}
+	cfg.CompactTimeout = cmp.Or(cfg.CompactTimeout, DefaultCompactTimeout)
+	cfg.SummaryTokens = cmp.Or(cfg.SummaryTokens, max(minSummaryTokens, cfg.MaxTokens/4))
 	if cfg.Compactions == nil {
 		cfg.Compactions = new(Compactions)
 	}

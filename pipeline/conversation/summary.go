@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/anchor-host/anchor-host/pipeline/core"
+	"github.com/anchor-host/anchor-host/pipeline/internal/compact"
 )
 
 // CompactFunc makes a function a [Compactor]. The function condenses the turns that leave
@@ -36,28 +37,33 @@ func (s *SlidingWindow) Summary() string {
 }
 
 // bounded returns the end of a text that has at most room tokens, from the beginning of a line.
-// If the last line alone is longer, bounded returns the beginning of that line up to a word's
-// end.
+// If the last line alone is longer, bounded returns its beginning.
 func (s *SlidingWindow) bounded(ctx context.Context, text string, room int) (string, error) {
-	// A text of any size must not be counted as a whole. No ordinary text has tokens this long.
-	if most := room * maxTokenBytes; len(text) > most {
+	// A text of any size must not be counted as a whole.
+	if most := room * compact.MaxTokenBytes; len(text) > most {
 		text = strings.ToValidUTF8(text[len(text)-most:], "")
 		if _, rest, found := strings.Cut(text, "\n"); found {
 			text = rest
 		}
 	}
-	counts, err := core.CountTexts(ctx, s.cfg.Tokenizer, []string{text})
-	if err != nil {
-		return "", fmt.Errorf("conversation: summary: %w", err)
-	}
-	if counts[0] <= room {
-		return text, nil
+	count, err := s.countText(ctx, text)
+	if err != nil || count <= room {
+		return text, err
 	}
 	return s.newestLines(ctx, strings.TrimRight(text, "\n"), room)
 }
 
-// maxTokenBytes is the length of a token in bytes that only unusual texts exceed.
-const maxTokenBytes = 64
+// countText counts a text of the summary.
+func (s *SlidingWindow) countText(ctx context.Context, text string) (int, error) {
+	if text == "" {
+		return 0, nil
+	}
+	counts, err := core.CountTexts(ctx, s.cfg.Tokenizer, []string{text})
+	if err != nil {
+		return 0, fmt.Errorf("conversation: summary: %w", err)
+	}
+	return counts[0], nil
+}
 
 // listTokens is the least room for a list of turns, in tokens. The list has this room even
 // if the summary takes all of SummaryTokens, or SummaryTokens is smaller.
@@ -69,59 +75,33 @@ const listTokens = 256
 func (s *SlidingWindow) list(ctx context.Context, d *Digest, evicted []core.Turn) (text, listed string, err error) {
 	split := len(d.Text) - min(max(0, d.Listed), len(d.Text))
 	text, listed = d.Text[:split], strings.TrimPrefix(d.Text[split:], "\n")
-	counts, err := core.CountTexts(ctx, s.cfg.Tokenizer, []string{text})
+	count, err := s.countText(ctx, text)
 	if err != nil {
-		return "", "", fmt.Errorf("conversation: summary: %w", err)
+		return "", "", err
 	}
-	room := max(s.cfg.SummaryTokens-counts[0]-1, listTokens)
+	room := max(s.cfg.SummaryTokens-count-1, listTokens)
 	if listed, err = s.newestLines(ctx, listTurns(listed, evicted), room); text != "" {
 		listed = "\n" + listed
 	}
 	return text, listed, err
 }
 
-// newestLines returns the last lines of a list of turns, as many as take at most room
-// tokens. If the last line alone takes more, newestLines returns the beginning of that
-// line. Without this bound the list would grow for ever while the compactor fails.
+// newestLines returns the last lines of a list of turns, as many as take at most room tokens, or the
+// beginning of the last one. Without this bound the list would grow for ever while the compactor fails.
 func (s *SlidingWindow) newestLines(ctx context.Context, text string, room int) (string, error) {
 	lines := strings.Split(text, "\n")
-	counts, err := core.CountTexts(ctx, s.cfg.Tokenizer, lines)
-	if err != nil {
-		return "", fmt.Errorf("conversation: summary: %w", err)
+	b := compact.Bound{Room: room, Count: func(text string) (int, error) { return s.countText(ctx, text) }}
+	first := b.Newest(len(lines), func(first int) string { return strings.Join(lines[first:], "\n") })
+	text = strings.Join(lines[first:], "\n")
+	if first == len(lines)-1 && !b.Fits(text) {
+		text = b.Beginning(text)
 	}
-	first := len(lines)
-	for first > 0 && counts[first-1] < room { // one more for the line break
-		first--
-		room -= counts[first] + 1
-	}
-	if first < len(lines) {
-		return strings.Join(lines[first:], "\n"), nil
-	}
-	err = core.Guard(func() (err error) {
-		text, err = s.cfg.Tokenizer.Truncate(ctx, lines[len(lines)-1], room)
-		return err
-	})
-	if err != nil {
-		return "", fmt.Errorf("conversation: cut summary: %w", err)
-	}
-	text = wholeCharacters(text)
-	if rest, cut := strings.CutPrefix(lines[len(lines)-1], text); cut && rest != "" && rest[0] != ' ' {
-		if at := strings.LastIndexByte(text, ' '); at > 0 {
-			text = text[:at]
-		}
-	}
-	return strings.TrimRight(text, " "), nil
+	return text, b.Err
 }
 
 func (s *SlidingWindow) countDigest(ctx context.Context, d Digest) (digest, error) {
-	if d.Text == "" {
-		return digest{Digest: d}, nil
-	}
-	counts, err := core.CountTexts(ctx, s.cfg.Tokenizer, []string{d.Text})
-	if err != nil {
-		return digest{}, fmt.Errorf("conversation: summary: %w", err)
-	}
-	return digest{d, counts[0]}, nil
+	count, err := s.countText(ctx, d.Text)
+	return digest{d, count}, err
 }
 
 // listTurns returns the list that stands for turns without a summary, one line per turn, after

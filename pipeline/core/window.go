@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 
@@ -49,9 +50,7 @@ func NewWindow(maxTokens int) (*Window, error) {
 	if maxTokens < 0 {
 		return nil, fmt.Errorf("window: max_tokens %d: %w (want 1 or more)", maxTokens, ErrInvalid)
 	}
-	if maxTokens == 0 {
-		maxTokens = DefaultMaxTokens
-	}
+	maxTokens = cmp.Or(maxTokens, DefaultMaxTokens)
 	return &Window{Items: []Item{}, MaxTokens: maxTokens}, nil
 }
 

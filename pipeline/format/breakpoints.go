@@ -78,10 +78,7 @@ func (f Anthropic) placeBreakpoints(out *AnthropicOutput, s *sections) {
 	}
 	blocks := cacheBlocks(out)
 	countBlocks(blocks, s)
-	limit := f.MaxBreakpoints
-	if limit == 0 {
-		limit = MaxCacheBreakpoints
-	}
+	limit := cmp.Or(f.MaxBreakpoints, MaxCacheBreakpoints)
 	for _, i := range breakpoints(blocks, len(out.System), f.contextBlocks(s), CacheMinimum(cmp.Or(f.Model, f.Params.Model))-f.PrefixTokens, limit) {
 		blocks[i].mark()
 	}

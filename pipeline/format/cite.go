@@ -45,16 +45,26 @@ func SourceOf(it *core.Item) (source, place string) {
 	}
 	var places []string
 	title, heading := oneLine(it.Metadata["title"]), oneLine(it.Metadata["heading"])
-	if heading == "" {
-		heading = title
-	}
+	heading = cmp.Or(heading, title)
 	if heading != "" {
 		places = append(places, heading)
 	}
-	if page := oneLine(it.Metadata["page"]); page != "" {
-		places = append(places, "page "+page)
+	if page := pages(it); page != "" {
+		places = append(places, page)
 	}
 	return source, strings.Join(places, ", ")
+}
+
+// pages names the pages of an item, such as "page 3" or "pages 3-4", "" for none.
+func pages(it *core.Item) string {
+	page, end := oneLine(it.Metadata["page"]), oneLine(it.Metadata["page_end"])
+	switch {
+	case page == "":
+		return ""
+	case end == "" || end == page:
+		return "page " + page
+	}
+	return "pages " + page + "-" + end
 }
 
 // oneLine returns a value of the metadata as one line of bounded length.
@@ -76,10 +86,9 @@ func Cite(it *core.Item) string {
 	if source == "" {
 		return it.Content
 	}
-	if heading, page, _ := strings.Cut(place, ", page "); heading != "" && strings.HasPrefix(it.Content, heading+"\n") {
-		if place = ""; page != "" {
-			place = "page " + page
-		}
+	page := pages(it)
+	if heading := strings.TrimSuffix(strings.TrimSuffix(place, page), ", "); heading != "" && strings.HasPrefix(it.Content, heading+"\n") {
+		place = page
 	}
 	if place != "" {
 		source += ", " + place
@@ -90,8 +99,11 @@ func Cite(it *core.Item) string {
 // Beside returns what the formatter writes of an item besides its text: source and title of a search
 // result. A pipeline counts it with the text. It is empty for most items.
 func (f Anthropic) Beside(it *core.Item) string {
+	if !f.Cite { // asked of every item
+		return ""
+	}
 	source, title := SourceOf(it)
-	if !f.Cite || source == "" {
+	if source == "" {
 		return ""
 	}
 	return source + "\n" + cmp.Or(title, source)

@@ -112,3 +112,28 @@ func TestEveryFormCitesAsText(t *testing.T) {
 		}
 	}
 }
+
+// TestPages names all pages of an item, and only those.
+func TestPages(t *testing.T) {
+	for _, c := range []struct {
+		from, to any
+		want     string
+	}{{int64(3), int64(4), "pages 3-4"}, {int64(3), int64(3), "page 3"}, {int64(3), nil, "page 3"}, {nil, int64(4), ""}} {
+		it := &core.Item{Source: core.SourceRetrieval, Content: "Care\nThe text.", Metadata: map[string]any{"path": "a.pdf", "heading": "Care"}}
+		for key, n := range map[string]any{"page": c.from, "page_end": c.to} {
+			if n != nil {
+				it.Metadata[key] = n
+			}
+		}
+		place, cited := "Care", "Source: a.pdf"
+		if c.want != "" {
+			place, cited = place+", "+c.want, cited+", "+c.want
+		}
+		if _, got := SourceOf(it); got != place {
+			t.Errorf("%+v: %q, want %q", c, got, place)
+		}
+		if got := Cite(it); got != cited+"\nCare\nThe text." {
+			t.Errorf("%+v: %q", c, got)
+		}
+	}
+}

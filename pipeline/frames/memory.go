@@ -1,6 +1,7 @@
 package frames
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -56,22 +57,14 @@ func NewFrameMemory(p *Pipeline, cfg MemoryConfig) (*FrameMemory, error) {
 	if p == nil {
 		return nil, fmt.Errorf("frame memory: no pipeline: %w", pipeline.ErrInvalid)
 	}
-	if cfg.Limits.MaxFrames == 0 {
-		cfg.Limits.MaxFrames = DefaultMemoryFrames
-	}
-	if cfg.Priority == 0 {
-		cfg.Priority = pipeline.SourceMemory.DefaultPriority()
-	}
+	cfg.Limits.MaxFrames = cmp.Or(cfg.Limits.MaxFrames, DefaultMemoryFrames)
+	cfg.Priority = cmp.Or(cfg.Priority, pipeline.SourceMemory.DefaultPriority())
 	if cfg.Priority < pipeline.MinPriority || cfg.Priority >= pipeline.MaxPriority {
 		return nil, fmt.Errorf("frame memory: priority %d: %w (want %d to %d)",
 			cfg.Priority, pipeline.ErrInvalid, pipeline.MinPriority, pipeline.MaxPriority-1)
 	}
-	if cfg.Name == "" {
-		cfg.Name = DefaultProviderName
-	}
-	if cfg.ProviderPriority == 0 {
-		cfg.ProviderPriority = DefaultProviderPriority
-	}
+	cfg.Name = cmp.Or(cfg.Name, DefaultProviderName)
+	cfg.ProviderPriority = cmp.Or(cfg.ProviderPriority, DefaultProviderPriority)
 	return &FrameMemory{frames: p, cfg: cfg}, nil
 }
 

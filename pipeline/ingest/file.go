@@ -247,7 +247,7 @@ func (w *fileWork) cut(ctx context.Context, d *parse.Document, id, hash string) 
 
 func (w *fileWork) put(ctx context.Context, doc retrieve.Document) error {
 	w.written = true
-	if err := w.add(ctx, doc); err != nil {
+	if err := w.meter.Wait(func() error { return w.add(ctx, doc) }); err != nil {
 		return &stopError{err}
 	}
 	return nil

@@ -204,7 +204,7 @@ func (o Options) complete() (Options, error) {
 }
 
 // parserVersion changes when parsers or chunkers give something else for the same files.
-const parserVersion = "3"
+const parserVersion = "4"
 
 // fingerprint stands for all that decides what becomes of a file, besides its content. The model does
 // only where it decides how documents are cut.

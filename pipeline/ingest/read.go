@@ -201,8 +201,7 @@ func (g *run) fetch(ctx context.Context, e *entry) (*input, error) {
 		req.Header.Set("If-Modified-Since", k.time.UTC().Format(http.TimeFormat))
 	}
 	res, err := g.o.Client.Do(req)
-	var of *url.Error
-	if errors.As(err, &of) {
+	if of, ok := errors.AsType[*url.Error](err); ok {
 		err = of.Err // the line names the address already
 	}
 	if err != nil {
@@ -250,8 +249,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 
 // pathless removes the path from an error, because the message names the file already.
 func pathless(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return p.Err
 	}
 	return err

@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,11 +48,7 @@ func (g *run) reembed(ctx context.Context) (err error) {
 		}
 	}
 	p.TotalFiles = len(without)
-	defer func() {
-		if failed := g.wait(); err == nil {
-			err = failed
-		}
-	}()
+	defer func() { err = cmp.Or(err, g.wait()) }()
 	for i := range without {
 		if err := g.again(ctx, without[i].ID); err != nil {
 			return err

@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,9 +66,9 @@ func (g *run) prepare(ctx context.Context, sources []Source) error {
 	if slices.ContainsFunc(sources, func(s Source) bool { return s.Reader == nil }) {
 		return g.list(ctx, retrieve.IDs{})
 	}
-	for _, s := range sources { // no others matter, and there may be many
+	for _, s := range sources { // no others matter, and there may be many; an ID has no control characters
 		id := stdinID + "/" + escape(s.Path)
-		if err := g.list(ctx, retrieve.IDs{From: id, Before: id + "\x00"}); err != nil {
+		if err := g.list(ctx, retrieve.IDs{From: id, Before: id + "\x01"}); err != nil {
 			return err
 		}
 	}
@@ -146,11 +147,7 @@ func differences(stated, has retrieve.Settings) string {
 }
 
 func (g *run) all(ctx context.Context, sources []Source) (err error) {
-	defer func() {
-		if failed := g.wait(); err == nil {
-			err = failed
-		}
-	}()
+	defer func() { err = cmp.Or(err, g.wait()) }()
 	f, err := g.find(ctx, sources)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,9 +38,7 @@ type toolChoice struct {
 
 func (messages) body(o *Options, r *Request, maxTokens int) ([]byte, error) {
 	q := messagesRequest{Model: o.Model, MaxTokens: maxTokens, Temperature: r.Temperature}
-	if q.Temperature == nil {
-		q.Temperature = o.Temperature
-	}
+	q.Temperature = cmp.Or(q.Temperature, o.Temperature)
 	var system []string
 	for _, m := range r.Messages {
 		if m.Role == RoleSystem {

@@ -55,7 +55,6 @@ type choices struct {
 	there bool
 }
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (c *choices) UnmarshalJSON(text []byte) error {
 	if c.there {
 		return errTwice
@@ -75,7 +74,6 @@ type content struct {
 	input json.RawMessage
 }
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (c *content) UnmarshalJSON(text []byte) error {
 	if c.there {
 		return errTwice

@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -80,6 +81,16 @@ type Options struct {
 	Budget ledger.Limit
 	// Cache keeps answers. nil: none is kept.
 	Cache *Cache
+	// Asker answers the requests in the place of a server. API, BaseURL, Key, Headers, Secrets, Retries and Rate
+	// then mean nothing. nil: a server answers.
+	Asker Asker
+}
+
+// Asker is a model that the program itself has, such as one behind a client of its own. Request.MaxTokens is at
+// least 1, and its Check is nil: the answer is checked. An [*Error] keeps its kind; any other error is Unavailable.
+// It is safe for concurrent use.
+type Asker interface {
+	Ask(ctx context.Context, r Request) (Answer, error)
 }
 
 // Model asks one model. It is safe for concurrent use.
@@ -87,7 +98,8 @@ type Model struct {
 	o       Options
 	api     api
 	address string
-	client  *apiclient.Client
+	client  *apiclient.Client // nil if an Asker answers
+	turns   chan struct{}     // holds a value for each request to an Asker
 }
 
 // api writes requests and reads answers.
@@ -102,6 +114,9 @@ type api interface {
 func New(o Options) (*Model, error) {
 	if o.Name == "" || o.Model == "" {
 		return nil, errors.New("model: no name (state Name and Model)")
+	}
+	if o.Asker != nil {
+		return ofAsker(o), nil
 	}
 	u, err := url.Parse(o.BaseURL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.Fragment != "" {
@@ -166,7 +181,11 @@ func (m *Model) complete() {
 }
 
 // Close closes connections that no request uses. The model can be used on.
-func (m *Model) Close() { m.client.Close() }
+func (m *Model) Close() {
+	if m.client != nil {
+		m.client.Close()
+	}
+}
 
 // Role is who speaks in a message.
 type Role string
@@ -238,27 +257,30 @@ func (m *Model) Ask(ctx context.Context, r Request) (Answer, error) {
 		a.Cached = true
 		return a, nil
 	}
-	a, err := m.within(ctx, body, maxTokens, check)
+	send := func(ctx context.Context) (Answer, error) { return m.send(ctx, body, check) }
+	if m.o.Asker != nil {
+		r.MaxTokens = maxTokens
+		send = func(ctx context.Context) (Answer, error) { return m.askOwn(ctx, r, check) }
+	}
+	a, err := m.within(ctx, len(body), maxTokens, send)
 	if err == nil {
 		m.o.Cache.put(key, a)
 	}
 	return a, err
 }
 
-// within asks the server within the budget of the build.
-func (m *Model) within(ctx context.Context, body []byte, maxTokens int, check func(json.RawMessage) error) (Answer, error) {
+// within asks within the budget of the build. size is that of the request in bytes.
+func (m *Model) within(ctx context.Context, size, maxTokens int, send func(context.Context) (Answer, error)) (Answer, error) {
 	_, l := ledger.Under(ctx)
-	settle, err := l.Model(fmt.Sprintf("model %q", m.o.Name), m.o.Budget, int64(len(body)/4+maxTokens))
+	settle, err := l.Model(fmt.Sprintf("model %q", m.o.Name), m.o.Budget, int64(size/4+maxTokens))
 	if err != nil {
 		return Answer{}, m.failed(Budget, err)
 	}
-	a, err := m.send(ctx, body, check)
+	a, err := send(ctx)
 	if a.InputTokens == 0 && err == nil {
-		a.InputTokens = len(body) / 4
+		a.InputTokens = size / 4
 	}
-	if a.OutputTokens == 0 {
-		a.OutputTokens = len(a.Text) / 4
-	}
+	a.OutputTokens = cmp.Or(a.OutputTokens, len(a.Text)/4)
 	settle(int64(a.InputTokens) + int64(a.OutputTokens))
 	return a, err
 }
@@ -274,6 +296,11 @@ func (m *Model) send(ctx context.Context, body []byte, check func(json.RawMessag
 		return Answer{}, m.unanswered(err)
 	}
 	a, err := m.api.read(raw, check != nil)
+	return m.checked(a, err, check)
+}
+
+// checked holds an answer to what was asked for. An error of kind Invalid comes with the answer's tokens.
+func (m *Model) checked(a Answer, err error, check func(json.RawMessage) error) (Answer, error) {
 	switch {
 	case err != nil:
 	case len(a.Text) > MaxText:
@@ -287,7 +314,7 @@ func (m *Model) send(ctx context.Context, body []byte, check func(json.RawMessag
 	if err != nil {
 		var known *Error
 		if !errors.As(err, &known) {
-			known = &Error{Kind: Invalid, Err: errors.New(m.client.Safe(err.Error()))}
+			known = &Error{Kind: Invalid, Err: errors.New(m.safe(err.Error()))}
 		}
 		known.Model = m.o.Name
 		return Answer{InputTokens: a.InputTokens, CachedTokens: a.CachedTokens, OutputTokens: a.OutputTokens}, known

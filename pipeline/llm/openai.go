@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,9 +33,7 @@ type chatSchema struct {
 
 func (c chat) body(o *Options, r *Request, maxTokens int) ([]byte, error) {
 	q := chatRequest{Model: o.Model, Messages: r.Messages, Temperature: r.Temperature}
-	if q.Temperature == nil {
-		q.Temperature = o.Temperature
-	}
+	q.Temperature = cmp.Or(q.Temperature, o.Temperature)
 	if c.official {
 		q.MaxCompletionTokens = maxTokens
 	} else {

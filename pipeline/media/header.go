@@ -10,6 +10,7 @@ import (
 	"io"
 	"regexp"
 	"strconv"
+	"sync"
 )
 
 const (
@@ -131,7 +132,9 @@ type count struct{ low, high int }
 const smallPage = 1 << 10
 
 // linearized finds the number of pages that a PDF for the web states at its beginning.
-var linearized = regexp.MustCompile(`/Linearized\s[^>]{0,500}?/N\s+(\d{1,7})\b`)
+var linearized = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`/Linearized\s[^>]{0,500}?/N\s+(\d{1,7})\b`)
+})
 
 // pages returns the number of pages of a document.
 func (p *Part) pages() count {
@@ -140,13 +143,13 @@ func (p *Part) pages() count {
 		return count{n, n}
 	}
 	head, _ := io.ReadAll(p.content(maxDocument))
-	if m := linearized.FindSubmatch(head); m != nil && bytes.HasPrefix(head, []byte("%PDF-")) {
+	if m := linearized().FindSubmatch(head); m != nil && bytes.HasPrefix(head, []byte("%PDF-")) {
 		if n, err := strconv.Atoi(string(m[1])); err == nil && n > 0 && n <= p.size() {
 			return count{n, n}
 		}
 	}
 	if p.size() <= len(head) && bytes.HasPrefix(head, []byte("%PDF-")) && !bytes.Contains(head, []byte("/ObjStm")) {
-		if n := len(pageObject.FindAllIndex(head, -1)); n > 0 && !bytes.Contains(head, []byte("/Prev")) {
+		if n := len(pageObject().FindAllIndex(head, -1)); n > 0 && !bytes.Contains(head, []byte("/Prev")) {
 			return count{n, n}
 		}
 	}
@@ -154,7 +157,9 @@ func (p *Part) pages() count {
 }
 
 // pageObject finds the objects of the pages of a PDF that does not compress them.
-var pageObject = regexp.MustCompile(`/Type\s*/Page[^s\w]`)
+var pageObject = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`/Type\s*/Page[^s\w]`)
+})
 
 // maxPages bounds the pages of a document.
 const maxPages = 1 << 20

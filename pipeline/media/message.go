@@ -1,6 +1,7 @@
 package media
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -66,9 +67,7 @@ func ofImage(model string, part Part) Estimate {
 func OfParts(model string, parts []message.Part) (sum Estimate) {
 	for i := range parts {
 		if e, ok := OfMessage(model, &parts[i]); ok {
-			if sum.Source == "" {
-				sum.Source = e.Source
-			}
+			sum.Source = cmp.Or(sum.Source, e.Source)
 			sum = sum.Add(e)
 		}
 		sum = sum.Add(OfParts(model, parts[i].Parts))

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -40,9 +41,7 @@ type Collection struct {
 // Collect deletes facts that have expired, and then those that have decayed. A dry run
 // deletes nothing, and returns the numbers that a collection would return.
 func (m *Manager) Collect(ctx context.Context, c Collector, dryRun bool) (Collection, error) {
-	if c.Threshold == 0 {
-		c.Threshold = DefaultRetention
-	}
+	c.Threshold = cmp.Or(c.Threshold, DefaultRetention)
 	if !(c.Threshold > 0) || math.IsInf(c.Threshold, 0) {
 		return Collection{}, fmt.Errorf("memory: collect: threshold %v: %w (want above 0)", c.Threshold, pipeline.ErrInvalid)
 	}

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -136,10 +137,7 @@ func (r *consolidation) decide(e *Entry, vector []float32) Decision {
 			best, similarity = i, s
 		}
 	}
-	threshold := r.c.Threshold
-	if threshold == 0 {
-		threshold = DefaultSimilarity
-	}
+	threshold := cmp.Or(r.c.Threshold, DefaultSimilarity)
 	if best >= 0 && similarity >= threshold {
 		r.known[best] = r.merge(r.known[best], e)
 		return Decision{Action: ActionUpdate, Entry: r.known[best]}

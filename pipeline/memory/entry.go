@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"crypto/md5" // content hashes identify, they do not protect
 	"encoding/hex"
 	"errors"
@@ -129,12 +130,8 @@ func (e *Entry) complete(newID func() string, now time.Time) {
 	if e.ID == "" {
 		e.ID = newID()
 	}
-	if e.Relevance == 0 {
-		e.Relevance = DefaultRelevance
-	}
-	if e.Type == "" {
-		e.Type = Semantic
-	}
+	e.Relevance = cmp.Or(e.Relevance, DefaultRelevance)
+	e.Type = cmp.Or(e.Type, Semantic)
 	for _, at := range []*time.Time{&e.CreatedAt, &e.UpdatedAt, &e.LastAccessed} {
 		if at.IsZero() {
 			*at = now

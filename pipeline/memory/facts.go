@@ -3,8 +3,6 @@ package memory
 import (
 	"context"
 	"fmt"
-	"slices"
-	"sync"
 
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/store"
@@ -60,91 +58,8 @@ type RecordStore interface {
 	Clear(ctx context.Context, key store.Key) (int, error)
 }
 
-// LocalFacts are [Facts] that exist as long as the process.
-type LocalFacts struct {
-	mu sync.RWMutex
-	// Readers may hold entries. So the code only appends to it, and makes a copy for any
-	// other change.
-	entries []*Entry
-	places  map[string]int
-}
-
-var _ Facts = (*LocalFacts)(nil)
-
-// NewFacts returns empty facts in memory.
-func NewFacts() *LocalFacts { return &LocalFacts{places: make(map[string]int)} }
-
-// List implements [Facts].
-func (f *LocalFacts) List(ctx context.Context) ([]*Entry, error) {
-	f.mu.RLock()
-	defer f.mu.RUnlock()
-	return slices.Clip(f.entries), ctx.Err()
-}
-
-// Get implements [Facts].
-func (f *LocalFacts) Get(ctx context.Context, id string) (*Entry, error) {
-	f.mu.RLock()
-	defer f.mu.RUnlock()
-	at, ok := f.places[id]
-	if !ok {
-		return nil, fmt.Errorf("fact %.100q: %w", id, ErrNotFound)
-	}
-	return f.entries[at], ctx.Err()
-}
-
-// Put implements [Facts].
-func (f *LocalFacts) Put(ctx context.Context, entries ...*Entry) error {
-	if err := checkPut(entries); err != nil {
-		return err
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	copied := false
-	for _, e := range entries {
-		at, ok := f.places[e.ID]
-		if !ok {
-			f.places[e.ID] = len(f.entries)
-			f.entries = append(f.entries, e)
-			continue
-		}
-		if !copied {
-			f.entries, copied = slices.Clone(f.entries), true
-		}
-		f.entries[at] = e
-	}
-	return nil
-}
-
-// Delete implements [Facts].
-func (f *LocalFacts) Delete(ctx context.Context, ids ...string) (int, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if err := ctx.Err(); err != nil {
-		return 0, err
-	}
-	gone := 0
-	for _, id := range ids {
-		if _, ok := f.places[id]; ok {
-			delete(f.places, id)
-			gone++
-		}
-	}
-	if gone == 0 {
-		return 0, nil
-	}
-	left := make([]*Entry, 0, len(f.entries)-gone)
-	for _, e := range f.entries {
-		if _, ok := f.places[e.ID]; ok {
-			f.places[e.ID] = len(left)
-			left = append(left, e)
-		}
-	}
-	f.entries = left
-	return gone, nil
-}
+// NewFacts returns empty facts that exist as long as the process.
+func NewFacts() *StoreFacts { return NewStoreFacts(store.NewMemory(), "local") }
 
 func checkPut(entries []*Entry) error {
 	for _, e := range entries {

@@ -44,12 +44,7 @@ func (f *Filter) Matches(e *Entry, now time.Time) bool {
 		!f.CreatedBefore.IsZero() && !e.CreatedAt.Before(f.CreatedBefore):
 		return false
 	}
-	for _, tag := range f.Tags {
-		if !slices.Contains(e.Tags, tag) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(f.Tags, func(tag string) bool { return !slices.Contains(e.Tags, tag) })
 }
 
 // apply returns the entries that the filter selects.
@@ -84,8 +79,6 @@ func newer(a, b *Entry) int {
 
 // first returns the first n elements of a list. n 0 means DefaultTopK.
 func first[T any](list []T, n int) []T {
-	if n == 0 {
-		n = DefaultTopK
-	}
+	n = cmp.Or(n, DefaultTopK)
 	return list[:min(n, len(list))]
 }

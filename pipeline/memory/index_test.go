@@ -69,7 +69,7 @@ func TestIndexIsInStepWithTheFacts(t *testing.T) {
 			_, _ = byIndex.Delete(t.Context(), id())
 		case 6:
 			line := fmt.Sprintf(`{"kind":"fact","id":%q,"data":{"content":"%s imported %d","user_id":"ann"}}`+"\n", id(), topics[r.IntN(len(topics))], i)
-			if _, err := store.ImportAs(t.Context(), s, strings.NewReader(line), "ann"); err != nil {
+			if _, err := store.ImportChecked(t.Context(), s, strings.NewReader(line), "ann", nil); err != nil {
 				t.Fatal(err)
 			}
 		case 7:

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -104,9 +105,7 @@ func New(cfg Config) (*Manager, error) {
 	if err := cfg.Scorer.Validate(); err != nil {
 		return nil, fmt.Errorf("memory: %w", err)
 	}
-	if cfg.Tokenizer == nil {
-		cfg.Tokenizer = cfg.Window.Tokenizer
-	}
+	cfg.Tokenizer = cmp.Or(cfg.Tokenizer, cfg.Window.Tokenizer)
 	if cfg.Tokenizer == nil {
 		t, err := pipeline.EncodingTokenizer(pipeline.DefaultEncoding)
 		if err != nil {
@@ -117,9 +116,7 @@ func New(cfg Config) (*Manager, error) {
 	if cfg.NewID == nil {
 		cfg.NewID = uuid.NewString
 	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.Default()
-	}
+	cfg.Logger = cmp.Or(cfg.Logger, slog.Default())
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
@@ -133,12 +130,8 @@ func (m *Manager) converse() error {
 		return nil
 	}
 	w := m.cfg.Window
-	if w.Tokenizer == nil {
-		w.Tokenizer = m.cfg.Tokenizer
-	}
-	if w.Logger == nil {
-		w.Logger = m.cfg.Logger
-	}
+	w.Tokenizer = cmp.Or(w.Tokenizer, m.cfg.Tokenizer)
+	w.Logger = cmp.Or(w.Logger, m.cfg.Logger)
 	if w.Now == nil {
 		w.Now = m.cfg.Now
 	}

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/store"
 )
 
 // Add remembers a fact. Only its content is required. Add fills in an ID, times, the type
@@ -91,7 +93,15 @@ func (m *Manager) writeNew(ctx context.Context, ids []string, fresh []*Entry, de
 func (m *Manager) fresh(e Entry) (*Entry, error) {
 	c := e.Clone()
 	c.complete(m.cfg.NewID, m.cfg.Now())
-	return &c, c.Validate()
+	return &c, cmp.Or(checkOwner("user", c.UserID), checkOwner("session", c.SessionID), c.Validate())
+}
+
+// checkOwner refuses names that builds and stores refuse. Facts of before may have some, and are read.
+func checkOwner(what, name string) error {
+	if name != "" && (store.Key{Tenant: name, Kind: KindFact}).Validate() != nil {
+		return fmt.Errorf("fact: %s: want a name of at most %d bytes without control characters, got %.100q: %w", what, store.MaxName, name, pipeline.ErrInvalid)
+	}
+	return nil
 }
 
 // unexpired returns the facts that have not expired at a time.

@@ -37,6 +37,12 @@ func TestAddRecognizesContent(t *testing.T) {
 		if _, _, err := m.Add(t.Context(), Entry{ID: first.ID, Content: "other"}); !errors.Is(err, pipeline.ErrInvalid) {
 			t.Errorf("an id that is taken: %v", err)
 		}
+		for _, e := range []Entry{{UserID: "a\nb"}, {SessionID: strings.Repeat("s", store.MaxName+1)}} {
+			e.Content = "of nobody that a build may have"
+			if _, _, err := m.Add(t.Context(), e); !errors.Is(err, pipeline.ErrInvalid) || !strings.Contains(err.Error(), "want a name of at most") {
+				t.Errorf("%+v: %v", e, err)
+			}
+		}
 		if got := listed(t, f); len(got) != 4 {
 			t.Errorf("stored %q", got)
 		}

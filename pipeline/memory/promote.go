@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -70,10 +71,7 @@ func (m *Manager) owner() *Entry {
 
 // known returns the facts of an owner that matter most to turns.
 func (m *Manager) known(ctx context.Context, owner *Entry, turns []pipeline.Turn) ([]Entry, error) {
-	limit := m.cfg.KnownFacts
-	if limit == 0 {
-		limit = DefaultKnownFacts
-	}
+	limit := cmp.Or(m.cfg.KnownFacts, DefaultKnownFacts)
 	if limit < 0 {
 		return nil, nil
 	}

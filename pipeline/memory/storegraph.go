@@ -2,6 +2,7 @@ package memory
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -227,12 +228,8 @@ func (m *GraphMemory) Items(ctx context.Context, q *pipeline.Query) ([]pipeline.
 		return nil, err
 	}
 	depth, limit := m.MaxDepth, m.MaxItems
-	if depth == 0 {
-		depth = DefaultGraphDepth
-	}
-	if limit == 0 {
-		limit = DefaultGraphItems
-	}
+	depth = cmp.Or(depth, DefaultGraphDepth)
+	limit = cmp.Or(limit, DefaultGraphItems)
 	mentioned, err := g.Mentioned(ctx, q.Text)
 	if err != nil {
 		return nil, err

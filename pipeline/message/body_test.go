@@ -242,7 +242,7 @@ func TestPlacesInTheDocument(t *testing.T) {
 		}
 	}
 	b := decoded(t, []byte(`{"system":"a","messages":[{"role":"user","content":"q"},{"role":"user","content":[]}]}`), FormAny)
-	if err := b.InPlace(Check(b.Messages, b.Form)); err == nil || !strings.HasPrefix(err.Error(), "messages[1].content: empty") {
+	if err := b.InPlace(Check(b.Messages, b.Form), 0); err == nil || !strings.HasPrefix(err.Error(), "messages[1].content: empty") {
 		t.Error(err)
 	}
 }

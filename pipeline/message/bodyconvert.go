@@ -30,11 +30,11 @@ func (b *Body) convert(to Form, lossy bool) (*Body, []string, error) {
 	}
 	messages, lines, err := convert(b.Messages, b.Form, to, lossy)
 	if err != nil {
-		return nil, nil, fmt.Errorf("body: %w", b.InPlace(err))
+		return nil, nil, fmt.Errorf("body: %w", b.InPlace(err, 0))
 	}
 	before := b.slotsBefore()
 	for i := range lines {
-		lines[i] = b.pathOf(lines[i], before)
+		lines[i] = b.pathOf(lines[i], before, 0)
 	}
 	w := &writer{form: to, from: b.Form, lossy: lossy, index: -1}
 	settings, err := w.settings(b)
@@ -65,11 +65,12 @@ func (b *Body) convert(to Form, lossy bool) (*Body, []string, error) {
 }
 
 // InPlace makes the path of an error of [Check], which begins with an index in Messages, the one in
-// the document: system[0] instead of messages[0].content[0]. It returns the error, which may be nil.
-func (b *Body) InPlace(err error) error {
+// the document: system[0] instead of messages[0].content[0]. The list that was checked lacks so many messages that
+// follow the instructions. It returns the error, which may be nil.
+func (b *Body) InPlace(err error, lacks int) error {
 	var inner *pathError
 	if errors.As(err, &inner) {
-		inner.path = b.pathOf(inner.path, b.slotsBefore())
+		inner.path = b.pathOf(inner.path, b.slotsBefore(), lacks)
 	}
 	return err
 }
@@ -87,11 +88,14 @@ func (b *Body) slotsBefore() []int {
 }
 
 // pathOf returns a text that begins with an index in Messages, such as messages[0].content[1], with
-// the place in the document, such as system[1]. before is what slotsBefore returns.
-func (b *Body) pathOf(text string, before []int) string {
+// the place in the document, such as system[1]. before is what slotsBefore returns; lacks is that of InPlace.
+func (b *Body) pathOf(text string, before []int, lacks int) string {
 	rest, ok := strings.CutPrefix(text, "messages[")
 	number, rest, closed := strings.Cut(rest, "]")
 	i, err := strconv.Atoi(number)
+	if own, _ := b.Split(); i >= len(own) && i+lacks >= len(own) {
+		i += lacks
+	}
 	if !ok || !closed || err != nil || i < 0 || i >= len(b.Messages) || b.top == nil {
 		return text
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+	"strings"
 )
 
 // Append writes the document with these messages in place of its own. Everything else is written
@@ -34,17 +35,17 @@ func (b *Body) patches(messages []Message) ([]patch, error) {
 		return nil, err
 	}
 	if b.sameList(messages, placed) {
-		return e.patches, nil
+		return e.all(), nil
 	}
 	text, err := b.listText(messages, placed)
 	if err != nil {
 		return nil, err
 	}
 	if b.list.raw != "" {
-		return append(e.patches, b.list.replace(text)), nil
+		return append(e.all(), b.list.replace(text)), nil
 	}
 	e.put(0, "input", text) // only the Responses API has documents without messages
-	return e.patches, nil
+	return e.all(), nil
 }
 
 // mine returns the index of an element of the list, negative if a message is not one of them.
@@ -174,12 +175,48 @@ func (b *Body) placeInstructions(e *editor, messages []Message) (placed []bool, 
 
 // instructionMembers returns the members of the body that have instructions.
 func (b *Body) instructionMembers() (members []int32) {
+	if b.top == nil {
+		return nil
+	}
 	for i := b.top.nodes[0].kid; i != none; i = b.top.nodes[i].next {
 		if n := &b.top.nodes[i]; n.raw != "null" && slices.Contains(instructionNames, n.name) {
 			members = append(members, i)
 		}
 	}
 	return members
+}
+
+// Split divides the messages into those that stand in a member for instructions, and those of the list.
+func (b *Body) Split() (instructions, list []Message) {
+	n := len(b.instructionMembers())
+	return b.Messages[:n:n], b.Messages[n:]
+}
+
+// Instructions returns the members for instructions, such as system, as a JSON object.
+func (b *Body) Instructions() string {
+	var members []string
+	for _, at := range b.instructionMembers() {
+		members = append(members, quote(b.top.nodes[at].name)+":"+b.top.nodes[at].raw)
+	}
+	return "{" + strings.Join(members, ",") + "}"
+}
+
+// Instruct returns the document with the members of a JSON object, as [Body.Instructions] returns it, in place of
+// its own members for instructions. The document is not a bare list.
+func (b *Body) Instruct(members string) ([]byte, error) {
+	t, err := parse(members)
+	if err != nil {
+		return nil, fmt.Errorf("body: instructions: %w", err)
+	}
+	e := &editor{tree: b.top}
+	for _, name := range instructionNames {
+		if n := t.member(0, name); n != nil {
+			e.put(0, name, n.raw)
+		} else if at := b.top.index(0, name); at != none {
+			e.gone = append(e.gone, at)
+		}
+	}
+	return []byte(splice(b.doc, e.all())), nil
 }
 
 // stoodAt reports whether a message with instructions was read from a member.
@@ -198,7 +235,7 @@ func answerFirst(messages []Message) bool {
 func (b *Body) placeAt(e *editor, at int32, messages []Message, of []int) error {
 	n := &e.tree.nodes[at]
 	if len(of) == 0 {
-		e.patches = append(e.patches, e.tree.remove(0, at))
+		e.gone = append(e.gone, at)
 		return nil
 	}
 	if len(of) == 1 && messages[of[0]].origin != nil && messages[of[0]].origin.slot != 0 && !messages[of[0]].Changed() {

@@ -40,7 +40,7 @@ func (w *writer) edit(m *Message) (string, bool, error) {
 			return "", false, err
 		}
 	}
-	return splice(o.raw, e.patches), true, nil
+	return splice(o.raw, e.all()), true, nil
 }
 
 // editItem writes a message that is one part.
@@ -82,7 +82,7 @@ func (e *editor) setName(w *writer, name string) bool {
 	at := e.tree.index(0, "name")
 	switch {
 	case name == "" && at != none:
-		e.patches = append(e.patches, e.tree.remove(0, at))
+		e.gone = append(e.gone, at)
 	case w.form != FormOpenAI:
 		return false
 	case at != none:
@@ -120,7 +120,7 @@ func (e *editor) setRefusal(refusal []Part) {
 func (e *editor) setCalls(w *writer, calls, old []Part) error {
 	at := e.tree.index(0, "tool_calls")
 	if at != none && len(calls) == 0 {
-		e.patches = append(e.patches, e.tree.remove(0, at))
+		e.gone = append(e.gone, at)
 		return nil
 	}
 	var text string

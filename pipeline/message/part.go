@@ -138,6 +138,15 @@ func separate(out []byte) []byte {
 type editor struct {
 	tree    *tree
 	patches []patch
+	gone    []int32 // members of the root that are taken out
+}
+
+// all returns the patches for all changes.
+func (e *editor) all() []patch {
+	if len(e.gone) == 0 {
+		return e.patches
+	}
+	return append(e.patches, e.tree.without(e.gone)...)
 }
 
 // reread reads the JSON of a part again.

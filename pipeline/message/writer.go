@@ -3,6 +3,7 @@ package message
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -189,16 +190,24 @@ func (t *tree) insert(object int32, name, value string) patch {
 	return patch{last.end(), last.end(), gap + quote(name) + colon + value}
 }
 
-// remove returns the patch that takes a member out of an object.
-func (t *tree) remove(object, member int32) patch {
-	n := &t.nodes[member]
-	if n.next != none {
-		return patch{n.key, t.nodes[n.next].key, ""}
-	}
-	for i := t.nodes[object].kid; i != none; i = t.nodes[i].next {
-		if t.nodes[i].next == member {
-			return patch{t.nodes[i].end(), n.end(), ""}
+// without returns the patches that take members out of the object that is the root. They do not overlap, and leave no
+// comma behind, which is why members are not taken out one by one.
+func (t *tree) without(members []int32) (patches []patch) {
+	begin, from, end := -1, t.nodes[t.nodes[0].kid].key, 0
+	for i := t.nodes[0].kid; i != none; i = t.nodes[i].next {
+		n := &t.nodes[i]
+		end = n.end()
+		if gone := slices.Contains(members, i); gone && begin < 0 {
+			begin = n.key
+		} else if !gone {
+			if from = end; begin >= 0 {
+				patches = append(patches, patch{begin, n.key, ""})
+			}
+			begin = -1
 		}
 	}
-	return patch{n.key, n.end(), ""}
+	if begin >= 0 {
+		patches = append(patches, patch{from, end, ""})
+	}
+	return patches
 }

@@ -102,16 +102,17 @@ func (s *Snapshot) bytes() int64 {
 // Where the common beginning ends inside a block, Compare counts tokens up to the last white
 // space in it, because the text after that may have other tokens in each of the prompts.
 func Compare(ctx context.Context, t core.Tokenizer, previous, current *Snapshot, trace *explain.Trace) (*Report, error) {
-	report, _, _, err := compare(ctx, t, previous, current, trace)
+	report, _, err := compare(ctx, t, previous, current, trace)
 	return report, err
 }
 
-func compare(ctx context.Context, t core.Tokenizer, previous, current *Snapshot, trace *explain.Trace) (r *Report, a, b *Snapshot, err error) {
-	if a, err = previous.counted(ctx, t); err == nil {
+func compare(ctx context.Context, t core.Tokenizer, previous, current *Snapshot, trace *explain.Trace) (r *Report, b *Snapshot, err error) {
+	a, err := previous.counted(ctx, t)
+	if err == nil {
 		b, err = current.counted(ctx, t)
 	}
 	if err != nil {
-		return nil, nil, nil, fmt.Errorf("compare prompts: %w", err)
+		return nil, nil, fmt.Errorf("compare prompts: %w", err)
 	}
 	r = &Report{PreviousTokens: sum(a.counts), Tokens: sum(b.counts)}
 	n := 0
@@ -121,14 +122,14 @@ func compare(ctx context.Context, t core.Tokenizer, previous, current *Snapshot,
 	}
 	r.CommonBlocks = n
 	if n == len(a.blocks) || n == len(b.blocks) {
-		return r, a, b, nil
+		return r, b, nil
 	}
 	old, now, at := &a.blocks[n], &b.blocks[n], 0
 	if old.Role == now.Role && old.Begins == now.Begins {
 		at = commonPrefix(old.Text, now.Text)
 		counts, err := core.CountTexts(ctx, t, []string{old.Text[:wholeWords(old.Text, now.Text, at)]})
 		if err != nil {
-			return nil, nil, nil, fmt.Errorf("compare prompts: %w", err)
+			return nil, nil, fmt.Errorf("compare prompts: %w", err)
 		}
 		// The beginning of a text may have more tokens on its own than the whole text.
 		r.CommonTokens = values.Add(r.CommonTokens, min(counts[0], a.counts[n], b.counts[n]))
@@ -138,7 +139,7 @@ func compare(ctx context.Context, t core.Tokenizer, previous, current *Snapshot,
 		Text: explain.Change[string]{From: explain.Excerpt(old.Text[at:]), To: explain.Excerpt(now.Text[at:])},
 	}
 	r.BrokenBy.blame(a.items, b.items, itemAt(a.items, old.Text, at), itemAt(b.items, now.Text, at), trace)
-	return r, a, b, nil
+	return r, b, nil
 }
 
 func sum(counts []int) (total int) {

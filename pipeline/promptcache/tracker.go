@@ -1,6 +1,7 @@
 package promptcache
 
 import (
+	"cmp"
 	"container/list"
 	"context"
 	"fmt"
@@ -52,12 +53,8 @@ func NewTracker(o Options) (*Tracker, error) {
 	if o.Conversations < 0 || o.Bytes < 0 {
 		return nil, fmt.Errorf("prefix tracker: %d conversations, %d bytes: %w (want 0 or more)", o.Conversations, o.Bytes, core.ErrInvalid)
 	}
-	if o.Conversations == 0 {
-		o.Conversations = DefaultTrackedConversations
-	}
-	if o.Bytes == 0 {
-		o.Bytes = DefaultTrackedBytes
-	}
+	o.Conversations = cmp.Or(o.Conversations, DefaultTrackedConversations)
+	o.Bytes = cmp.Or(o.Bytes, DefaultTrackedBytes)
 	if o.Tokenizer == nil {
 		t, err := tokens.Get("cl100k_base")
 		if err != nil {
@@ -82,7 +79,7 @@ func (t *Tracker) Observe(ctx context.Context, conversation string, current *Sna
 		t.remember(conversation, current)
 		return nil, nil
 	}
-	report, _, current, err := compare(ctx, t.options.Tokenizer, previous, current, trace)
+	report, current, err := compare(ctx, t.options.Tokenizer, previous, current, trace)
 	if err != nil {
 		return nil, err
 	}

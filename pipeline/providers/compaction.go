@@ -7,14 +7,12 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/agent"
-	"github.com/anchor-host/anchor-host/pipeline/core"
-	"github.com/anchor-host/anchor-host/pipeline/internal/abandon"
+	"github.com/anchor-host/anchor-host/pipeline/internal/compact"
 	"github.com/anchor-host/anchor-host/pipeline/internal/pause"
 	"github.com/anchor-host/anchor-host/pipeline/message"
 )
@@ -383,13 +381,7 @@ func (c *Compaction) summarize(ctx context.Context, v *view, previous int) (pipe
 			turns = append(turns, asTurn(&v.msgs[i], v.counts[i]))
 		}
 	}
-	text, err := abandon.Call(ctx, c.cfg.Compactor, func() (text string, err error) {
-		err = core.Guard(func() (err error) {
-			text, err = c.cfg.Compactor.Compact(ctx, turns, before)
-			return err
-		})
-		return text, err
-	})
+	text, err := compact.Call(ctx, c.cfg.Compactor, turns, before)
 	if err != nil {
 		return summary, fmt.Errorf("compact %d messages: %w", len(turns), err)
 	}
@@ -404,7 +396,7 @@ func (c *Compaction) summarize(ctx context.Context, v *view, previous int) (pipe
 // lines it dropped or shortened.
 func (c *Compaction) cut(ctx context.Context, summary *pipeline.Message, room int) (took, dropped int, err error) {
 	text := withoutHeader(summary.Text())
-	if room == 0 || len(text) <= room*maxTokenBytes { // a longer text must not be counted as a whole
+	if room == 0 || len(text) <= room*compact.MaxTokenBytes { // a longer text must not be counted as a whole
 		took, err = c.cfg.Counter.Total(ctx, []pipeline.Message{*summary})
 		if err != nil || room == 0 || took <= room {
 			return took, 0, err
@@ -427,31 +419,22 @@ func (c *Compaction) shorten(ctx context.Context, summary *pipeline.Message, roo
 	if len(lines) == 0 {
 		return 0, nil
 	}
-	fits := func(text string) bool {
-		if len(text) > room*maxTokenBytes {
-			return false
-		}
-		n, failed := c.cfg.Counter.Total(ctx, []pipeline.Message{summaryMessage(text)})
-		err = errors.Join(err, failed)
-		return n <= room
-	}
+	b := compact.Bound{Room: room, Count: func(text string) (int, error) {
+		return c.cfg.Counter.Total(ctx, []pipeline.Message{summaryMessage(text)})
+	}}
 	write := func(first int) string {
 		if c.digests() {
 			return joinDigest(lines[first:], gone+first)
 		}
 		return strings.Join(lines[first:], "\n")
 	}
-	first := sort.Search(len(lines)-1, func(i int) bool { return fits(write(i)) })
+	first := b.Newest(len(lines), write)
 	text := write(first)
-	*summary = summaryMessage(text)
-	if first < len(lines)-1 || c.digests() || fits(text) {
-		return first, err
+	if dropped = first; first == len(lines)-1 && !c.digests() && !b.Fits(text) {
+		text, dropped = b.Beginning(text), first+1
 	}
-	end := lines[first]
-	last := []rune(strings.ToValidUTF8(end[max(0, len(end)-room*maxTokenBytes):], ""))
-	n := sort.Search(len(last), func(n int) bool { return !fits(string(last[:n+1])) })
-	*summary = summaryMessage(string(last[:max(1, n)]))
-	return first + 1, err
+	*summary = summaryMessage(text)
+	return dropped, b.Err
 }
 
 // summaryLines returns the lines of a summary. For a digest it also returns how many lines were
@@ -462,9 +445,6 @@ func (c *Compaction) summaryLines(text string) (lines []string, gone int) {
 	}
 	return strings.Split(text, "\n"), 0
 }
-
-// maxTokenBytes is the length of a token in bytes that only unusual texts exceed.
-const maxTokenBytes = 64
 
 // summaryMessage returns the message of a summary.
 func summaryMessage(text string) pipeline.Message {

@@ -17,8 +17,8 @@ import (
 
 const (
 	// markerTokens is about the size of the line that says how much was cut, and
-	// handleTokens that of the handle in it.
-	markerTokens, handleTokens = 16, 24
+	// handleTokens that of the handle in it, with the ways to the whole text.
+	markerTokens, handleTokens = 16, 36
 	// headShare is the part of a cut text that its beginning takes, in thirds. The beginning
 	// says what a result is; its end often has the error or the total.
 	headShare = 2
@@ -68,18 +68,24 @@ func (c *cutter) report(v *view) {
 // cutCommand is the command that prints the original of a cut text.
 const cutCommand = "anchor-host memory get "
 
+// Ways says how an agent gets the original of a cut text: by the tool of MCP, over HTTP, or by the command. The handle
+// stands there once, because each cut text of a prompt has this line.
+func Ways(handle string) string {
+	return "all of it: tool recall, GET /v1/cuts/HANDLE or " + cutCommand + handle
+}
+
 // text returns a text of n tokens cut to about longest tokens: its beginning, a line that says
 // what is missing, and its end. It depends on the arguments alone.
 func (c *cutter) text(ctx context.Context, t pipeline.Tokenizer, text string, n, longest int) (string, error) {
 	handle, room := "", longest-markerTokens
 	if c.keep != nil && len(text) <= MaxKeptText {
-		handle, room = "; all of it: "+cutCommand+Handle(text), room-handleTokens
+		handle, room = "; "+Ways(Handle(text)), room-handleTokens
 		c.done = append(c.done, text)
 	}
 	marker := fmt.Sprintf("[about %d of %d tokens left out%s]", n-max(room, 0), n, handle)
 	keep := int(float64(len(text)) * float64(max(room, 1)) / float64(n))
 	for range cutRounds {
-		short := joinCut(text, marker, keep)
+		short := JoinCut(text, marker, keep)
 		counts, err := t.Count(ctx, short)
 		if err != nil {
 			return "", err
@@ -93,9 +99,9 @@ func (c *cutter) text(ctx context.Context, t pipeline.Tokenizer, text string, n,
 	return head + "\n" + marker, err
 }
 
-// joinCut returns the beginning and the end of a text, together about keep bytes, around a
+// JoinCut returns the beginning and the end of a text, together about keep bytes, around a
 // marker.
-func joinCut(text, marker string, keep int) string {
+func JoinCut(text, marker string, keep int) string {
 	head := keep * headShare / 3
 	tail := len(text) - (keep - head)
 	before := strings.TrimRight(text[:cutAt(text, head, 0)], "\n")

@@ -15,7 +15,7 @@ func TestCutBetweenElements(t *testing.T) {
 		}
 		text := "[" + strings.Join(elements, ","+gap) + "]"
 		for keep := 600; keep < len(text); keep += 777 {
-			before, after, found := strings.Cut(joinCut(text, "MARKER", keep), "\nMARKER\n")
+			before, after, found := strings.Cut(JoinCut(text, "MARKER", keep), "\nMARKER\n")
 			if !found || !strings.HasSuffix(before, "},") || !strings.HasPrefix(after, `{"id":`) {
 				t.Fatalf("gap %q, %d bytes: …%s|%s…", gap, keep, before[max(0, len(before)-40):], after[:min(len(after), 40)])
 			}
@@ -33,7 +33,7 @@ func TestCutDiffKeepsHeaders(t *testing.T) {
 		}
 	}
 	for keep := 2000; keep < text.Len(); keep += 501 {
-		_, after, _ := strings.Cut(joinCut(text.String(), "MARKER", keep), "\nMARKER\n")
+		_, after, _ := strings.Cut(JoinCut(text.String(), "MARKER", keep), "\nMARKER\n")
 		if !strings.HasPrefix(after, "@@ -") && !strings.HasPrefix(after, "diff --git ") {
 			t.Fatalf("%d bytes: %.60q", keep, after)
 		}

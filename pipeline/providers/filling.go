@@ -9,6 +9,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/agent"
+	"github.com/anchor-host/anchor-host/pipeline/internal/compact"
 	"github.com/anchor-host/anchor-host/pipeline/message"
 )
 
@@ -267,7 +268,7 @@ func (d *digestLines) write(first, width int) string {
 // fits reports whether the lines take at most the tokens that there are.
 func (d *digestLines) fits(first, width int) bool {
 	text := d.write(first, width)
-	if len(text) > d.most*maxTokenBytes {
+	if len(text) > d.most*compact.MaxTokenBytes {
 		return false
 	}
 	n, err := d.count(text)

@@ -25,14 +25,14 @@ func (v *view) holdsResults(unit int) bool {
 }
 
 // cutUnit cuts the results in a unit, the longest first, so that the unit takes at most
-// limit tokens. It reports whether the unit does then. It cuts no result to less than
-// leastResult tokens, and to these if no earlier round has found a length that fits.
-func (v *view) cutUnit(ctx context.Context, cut *cutter, c *agent.Counter, unit, limit int) (bool, error) {
+// limit tokens. It cuts no result to less than leastResult tokens, and to these if no earlier round has
+// found a length that fits.
+func (v *view) cutUnit(ctx context.Context, cut *cutter, c *agent.Counter, unit, limit int) error {
 	out, err := v.shortest(ctx, cut, c, unit, limit)
 	if err == nil && out != nil {
 		v.replace(unit, out)
 	}
-	return out != nil && out.took <= limit, err
+	return err
 }
 
 // tryCut is cutUnit for a unit that stays as it is if it cannot be cut so far.

@@ -235,7 +235,7 @@ func (v *view) cutLarge(ctx context.Context, cut *cutter, c *agent.Counter, room
 		if v.sizes[unit].tokens <= limit {
 			continue
 		}
-		if _, err := v.cutUnit(ctx, cut, c, unit, limit); err != nil {
+		if err := v.cutUnit(ctx, cut, c, unit, limit); err != nil {
 			return err
 		}
 	}
@@ -265,7 +265,7 @@ func (v *view) cutToFit(ctx context.Context, cut *cutter, c *agent.Counter, must
 		if over() == 0 {
 			continue
 		}
-		if _, err := v.cutUnit(ctx, cut, c, unit, max(0, v.sizes[unit].tokens-over())); err != nil {
+		if err := v.cutUnit(ctx, cut, c, unit, max(0, v.sizes[unit].tokens-over())); err != nil {
 			return err
 		}
 	}

@@ -43,6 +43,8 @@ type Chunk struct {
 	Headings []string `json:"headings,omitempty"`
 	// Page is the number of the page on which the chunk begins, from 1. 0 means none.
 	Page int `json:"page,omitempty"`
+	// PageEnd is the page on which the chunk ends, if that is a later one, else 0.
+	PageEnd int `json:"page_end,omitempty"`
 	// Lines are the lines of the chunk in the source.
 	Lines Lines `json:"lines,omitzero"`
 	// Parent, if above 0, is the number, from 1, of the chunk of this document that a

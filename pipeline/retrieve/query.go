@@ -101,7 +101,9 @@ type Hit struct {
 	Context  string            `json:"context,omitempty"`
 	Headings []string          `json:"headings,omitempty"`
 	Page     int               `json:"page,omitempty"`
-	Lines    Lines             `json:"lines,omitzero"`
+	// PageEnd is the page on which the chunk ends, if that is a later one, else 0.
+	PageEnd int   `json:"page_end,omitempty"`
+	Lines   Lines `json:"lines,omitzero"`
 	// Copies are the other places of what the chunk shows, at most 16 of those that match too.
 	Copies []Copy `json:"copies,omitempty"`
 	// Vector is that of the chunk, of length 1, or nil. Model is the ID of the model that made it.

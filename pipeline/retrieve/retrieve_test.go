@@ -100,7 +100,7 @@ func (f *found) Search(_ context.Context, _ Collection, q Query) ([]Hit, error) 
 
 func TestRetriever(t *testing.T) {
 	x := &found{info: CollectionInfo{Documents: 2, Vectors: 2, Settings: Settings{Model: Model{"fake", 2}}}, hits: []Hit{
-		{ID: "d#1", Document: "d", Path: "p.md", Title: "T", Headings: []string{"T", "H"}, Page: 2, Lines: Lines{3, 4}, Text: "text", Score: 8, Meta: map[string]string{"lang": "en"}},
+		{ID: "d#1", Document: "d", Path: "p.md", Title: "T", Headings: []string{"T", "H"}, Page: 2, PageEnd: 3, Lines: Lines{3, 4}, Text: "text", Score: 8, Meta: map[string]string{"lang": "en"}},
 		{ID: "e#1", Document: "e", Path: "e", Text: "plain", Score: 2},
 	}}
 	r := &Retriever{Index: x, Collection: Collection{"t", "docs"}}
@@ -108,7 +108,7 @@ func TestRetriever(t *testing.T) {
 	if err != nil || core.ValidateItems(items) != nil || len(items) != 2 || x.got.By != ByWords || x.got.K != 5 || x.got.Text != "q" {
 		t.Fatalf("%+v, %v, query %+v", items, err, x.got)
 	}
-	wantMeta := map[string]any{"doc_id": "d", "path": "p.md", "title": "T", "heading": "T > H", "page": int64(2), "line": int64(3), "line_end": int64(4), "lang": "en", "retrieval_method": "words", "collection": "docs"}
+	wantMeta := map[string]any{"doc_id": "d", "path": "p.md", "title": "T", "heading": "T > H", "page": int64(2), "page_end": int64(3), "line": int64(3), "line_end": int64(4), "lang": "en", "retrieval_method": "words", "collection": "docs"}
 	if items[0].Content != "T > H\n\ntext" || items[0].Score != 1 || !reflect.DeepEqual(items[0].Metadata, wantMeta) || items[1].Content != "plain" || items[1].Score != 0.25 {
 		t.Errorf("%+v", items)
 	}

@@ -111,7 +111,7 @@ func (h *Hit) Item() core.Item {
 		}
 		metadata["copies"] = strings.Join(paths, ListSeparator)
 	}
-	for k, n := range map[string]int{"page": h.Page, "line": h.Lines.From, "line_end": h.Lines.To} {
+	for k, n := range map[string]int{"page": h.Page, "page_end": h.PageEnd, "line": h.Lines.From, "line_end": h.Lines.To} {
 		if n > 0 {
 			metadata[k] = int64(n)
 		}

@@ -118,7 +118,7 @@ func (d *Document) validate(m Model) error {
 
 func (d *Document) validateChunk(i int, m Model) error {
 	c := &d.Chunks[i]
-	for _, n := range []int{c.Page, c.Lines.From, c.Lines.To} {
+	for _, n := range []int{c.Page, c.PageEnd, c.Lines.From, c.Lines.To} {
 		if n < 0 || n > math.MaxInt32 {
 			return fmt.Errorf("%w: page or line %d", ErrInvalid, n)
 		}

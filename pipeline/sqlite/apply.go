@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/anchor-host/anchor-host/pipeline/internal/sqlindex"
 	"github.com/anchor-host/anchor-host/store"
 )
 
@@ -110,9 +111,9 @@ func (t *tx) apply(r *request, c *change) error {
 	if len(c.put) > 0 {
 		r.first = h.last + 1
 	}
-	var facts []*indexedFact
+	var facts []*sqlindex.Fact
 	gone := c.delete[:len(c.delete):len(c.delete)]
-	indexed := isFacts(c.key)
+	indexed := sqlindex.IsFacts(c.key)
 	for i := range c.put {
 		id, err := t.put(h, c, &c.put[i])
 		if err != nil {
@@ -121,7 +122,7 @@ func (t *tx) apply(r *request, c *change) error {
 		if !indexed {
 			continue
 		}
-		if f, ok := newIndexedFact(id, c.put[i].data); ok {
+		if f, ok := sqlindex.NewFact(id, c.put[i].data); ok {
 			facts = append(facts, f)
 		} else { // what the index has of the record before goes
 			gone = append(gone, id)
@@ -133,7 +134,7 @@ func (t *tx) apply(r *request, c *change) error {
 	if !indexed {
 		return nil
 	}
-	return t.indexFacts(h, c, gone, facts)
+	return t.store.Changed(asked{t.conn}, c.key.Tenant, h.id, c.clear, gone, facts)
 }
 
 // unchanged checks the conditions of a change.

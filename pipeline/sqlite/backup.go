@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql/driver"
 	"errors"
@@ -113,11 +114,7 @@ func vacuumInto(ctx context.Context, path, part string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if closed := c.close(); err == nil {
-			err = closed
-		}
-	}()
+	defer func() { err = cmp.Or(err, c.close()) }()
 	if err := identify(c); err != nil {
 		return err
 	}
@@ -201,11 +198,7 @@ func examine(ctx context.Context, file string) (c Copy, err error) {
 		return Copy{}, fileError(err)
 	}
 	s.readers <- nil
-	defer func() {
-		if closed := s.Close(); err == nil {
-			err = closed
-		}
-	}()
+	defer func() { err = cmp.Or(err, s.Close()) }()
 	for _, f := range []func(context.Context) error{s.identified, s.checkStructure, s.checkPlaces, s.checkRecords} {
 		if err := f(ctx); err != nil {
 			return Copy{}, err
@@ -245,10 +238,7 @@ func publish(part, file string) error {
 	if err != nil {
 		return fileError(err)
 	}
-	err = f.Sync()
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
+	err = cmp.Or(f.Sync(), f.Close())
 	if err != nil {
 		return fileError(err)
 	}

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -38,9 +39,7 @@ func (s *Store) checkpoint(ctx context.Context) error {
 		return err
 	}
 	busy, _, err := c.number("PRAGMA wal_checkpoint(TRUNCATE)")
-	if closed := c.close(); err == nil {
-		err = closed
-	}
+	err = cmp.Or(err, c.close())
 	s.keepReserve()
 	if err == nil && busy != 0 {
 		err = fmt.Errorf("%w: another connection holds the log", store.ErrBusy)

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql/driver"
 	"errors"
@@ -88,11 +89,7 @@ func (c *conn) query(sql string, args []driver.Value, f func(row []driver.Value)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if closeErr := rows.Close(); err == nil {
-			err = closeErr
-		}
-	}()
+	defer func() { err = cmp.Or(err, rows.Close()) }()
 	n := len(rows.Columns())
 	if cap(c.row) < n {
 		c.row = make([]driver.Value, n)

@@ -36,8 +36,7 @@ var faults = map[int]fault{
 
 // code returns the extended result code of an SQLite error, or 0.
 func code(err error) int {
-	var e *sqlite.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*sqlite.Error](err); ok {
 		return e.Code()
 	}
 	return 0
@@ -70,7 +69,6 @@ type failure struct {
 // Error names the file, what was done and the cause.
 func (f *failure) Error() string { return fmt.Sprintf("%s: %v", f.at(f.path), f.err) }
 
-// Unwrap returns the cause.
 func (f *failure) Unwrap() error { return f.err }
 
 // Public says the same without the file and the words of SQLite.

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/anchor-host/anchor-host/pipeline/internal/sqlindex"
 	"github.com/anchor-host/anchor-host/store"
 )
 
@@ -159,13 +160,14 @@ func TestFactsKilled(t *testing.T) {
 		there := map[string]bool{}
 		for _, r := range records {
 			there[r.ID] = true
-			var e factEntry
+			var e struct{ Content string }
 			must(t, json.Unmarshal(r.Data, &e))
 			if !findsFact(t, s, e.Content, r.ID) {
 				t.Errorf("%s is not found", r.ID)
 			}
 		}
-		must(t, s.snapshot(t.Context(), func(c *conn) error {
+		must(t, s.snapshot(t.Context(), "t", func(x sqlindex.Conn) error {
+			c := x.(asked)
 			facts, _, err := c.number("SELECT count(*) FROM facts")
 			documents, _, err2 := c.number("SELECT count(*) FROM documents")
 			if int(facts) != len(there) || facts != documents || err2 != nil {

@@ -4,8 +4,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/anchor-host/anchor-host/internal/testkit/indextest"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
-	"github.com/anchor-host/anchor-host/pipeline/retrieve/indextest"
 )
 
 func TestIndexContract(t *testing.T) {

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,7 +58,7 @@ func open(ctx context.Context, path string, opts Options) (*Store, error) {
 	for range opts.Readers {
 		s.readers <- nil
 	}
-	s.indexed.cache.limit = opts.IndexCache
+	s.makeIndex()
 	if opts.ReadOnly {
 		return s, s.openReadOnly()
 	}
@@ -89,18 +90,10 @@ func (o *Options) complete() error {
 	if o.BusyTimeout < 0 || o.Readers < 0 || o.Reserve < 0 || o.IndexCache < 0 {
 		return fmt.Errorf("%w: negative option", store.ErrInvalid)
 	}
-	if o.BusyTimeout == 0 {
-		o.BusyTimeout = DefaultBusyTimeout
-	}
-	if o.Readers == 0 {
-		o.Readers = max(minReaders, runtime.NumCPU())
-	}
-	if o.IndexCache == 0 {
-		o.IndexCache = DefaultIndexCache
-	}
-	if o.checkpointPages == 0 {
-		o.checkpointPages = checkpointPages
-	}
+	o.BusyTimeout = cmp.Or(o.BusyTimeout, DefaultBusyTimeout)
+	o.Readers = cmp.Or(o.Readers, max(minReaders, runtime.NumCPU()))
+	o.IndexCache = cmp.Or(o.IndexCache, DefaultIndexCache)
+	o.checkpointPages = cmp.Or(o.checkpointPages, checkpointPages)
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -106,10 +107,7 @@ func syncDir(dir string) error {
 	if err != nil {
 		return fileError(err)
 	}
-	err = d.Sync()
-	if closeErr := d.Close(); err == nil {
-		err = closeErr
-	}
+	err = cmp.Or(d.Sync(), d.Close())
 	if err != nil {
 		return fileError(err)
 	}

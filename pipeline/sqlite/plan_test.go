@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/anchor-host/anchor-host/pipeline/internal/sqlindex"
 )
 
 // TestPlans finds statements that would read more rows than necessary.
@@ -17,7 +19,7 @@ func TestPlans(t *testing.T) {
 	defer s.release(c, nil)
 	for _, sql := range []string{
 		readUp, readDown, readID, readSeq, listKeys, sizeOf,
-		findList, updateList, findSeq, findID, updateOne, deleteOne, deleteRange, pageDocuments, findDocument,
+		findList, updateList, findSeq, findID, updateOne, deleteOne, deleteRange, sqlindex.PageDocuments, sqlindex.FindDocument,
 	} {
 		args := []driver.Value{"", ""}
 		if !strings.Contains(sql, "?1") {

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql/driver"
 	"encoding/json"
@@ -24,9 +25,7 @@ func (s *Store) Read(ctx context.Context, key store.Key, after int64, limit int)
 	if limit < 0 {
 		return nil, s.fail(fmt.Errorf("%w: limit %d (want 0 or more)", store.ErrInvalid, limit), "read %s", key)
 	}
-	if limit == 0 {
-		limit = -1
-	}
+	limit = cmp.Or(limit, -1)
 	recs, err := s.records(ctx, key, readUp, min(max(after, 0), store.MaxSeq), int64(limit))
 	if damaged := new(store.CorruptError); err != nil && !errors.As(err, &damaged) {
 		return nil, err

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"database/sql/driver"
 	"fmt"
 	"slices"
@@ -113,10 +114,7 @@ func identify(c *conn) error {
 	if err := c.once("BEGIN"); err != nil {
 		return err
 	}
-	err := identifyState(c)
-	if endErr := c.once("ROLLBACK"); err == nil {
-		err = endErr
-	}
+	err := cmp.Or(identifyState(c), c.once("ROLLBACK"))
 	return err
 }
 

@@ -17,10 +17,11 @@ const (
 const listKeys = `SELECT kind, stream FROM lists l WHERE tenant = ?1 AND (?2 = '' OR kind = ?2)
 	AND EXISTS (SELECT 1 FROM records WHERE at > l.id << 32 AND at < (l.id + 1) << 32) ORDER BY kind, stream`
 
-// listTenants goes from one tenant to the next in the index, past their many lists.
+// listTenants goes from one tenant to the next in the index, past their many lists. Those that have only
+// collections are added.
 const listTenants = `WITH RECURSIVE names(name) AS (SELECT min(tenant) FROM lists UNION ALL
 	SELECT (SELECT min(tenant) FROM lists WHERE tenant > name) FROM names WHERE name IS NOT NULL)
-	SELECT name FROM names WHERE name IS NOT NULL`
+	SELECT name FROM names WHERE name IS NOT NULL UNION SELECT tenant FROM collections ORDER BY 1`
 
 const listLasts = "SELECT kind, stream, last FROM lists WHERE tenant = ?"
 

@@ -62,7 +62,8 @@ type Store struct {
 	closing chan struct{}
 	once    sync.Once
 	done    error // of Close
-	indexed indexState
+	index   *Index
+	*facts
 }
 
 var _ store.Store = (*Store)(nil)

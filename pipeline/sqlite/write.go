@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/anchor-host/anchor-host/internal/observe"
+	"github.com/anchor-host/anchor-host/pipeline/internal/sqlindex"
 	"github.com/anchor-host/anchor-host/store"
 )
 
@@ -96,8 +97,8 @@ func (s *Store) write(ctx context.Context, r *request) error {
 	err := s.writer.do(ctx, r)
 	span.End(observe.Result{Err: err})
 	for i := range r.changes {
-		if c := &r.changes[i]; err == nil && isFacts(c.key) {
-			s.tidyFacts(ctx, c)
+		if c := &r.changes[i]; err == nil && sqlindex.IsFacts(c.key) {
+			s.Tidy(ctx, c.key.Tenant, len(c.put), len(c.delete))
 		}
 	}
 	return err

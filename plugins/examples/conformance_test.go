@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/anchor-host/anchor-host/internal/testbuild"
+	"github.com/anchor-host/anchor-host/internal/testkit/testbuild"
 )
 
 // conformFlags are what examples need to be tested.

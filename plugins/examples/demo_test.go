@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/anchor"
-	"github.com/anchor-host/anchor-host/internal/testbuild"
+	"github.com/anchor-host/anchor-host/internal/testkit/testbuild"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anchor-host/anchor-host/internal/testbuild"
 	"github.com/anchor-host/anchor-host/internal/testkit/modeltest"
+	"github.com/anchor-host/anchor-host/internal/testkit/testbuild"
 )
 
 // modelConfig has every plugin that asks a model, and an embedder, all at a fake server. The

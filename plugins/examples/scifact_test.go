@@ -13,10 +13,10 @@ import (
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/host/steps"
-	"github.com/anchor-host/anchor-host/internal/testbuild"
+	"github.com/anchor-host/anchor-host/internal/testkit/testbuild"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve/static"
-	"github.com/anchor-host/anchor-host/plugins/examples/internal/beir"
+	"github.com/anchor-host/anchor-host/plugins/examples/internal/testkit/beir"
 )
 
 // The nDCG@10 that builds must reach on SciFact. Lucene's BM25 reaches 0.679.

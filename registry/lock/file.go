@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 
@@ -41,6 +42,8 @@ type File struct {
 	Version int `key:"version,required" yaml:"version" min:"1" max:"1" doc:"The form of this file: 1."`
 	// Plugins are sorted by name, and their names differ.
 	Plugins []Entry `key:"plugins" yaml:"plugins" doc:"The plugins, sorted by name."`
+	// Servers are the MCP servers that may be asked, sorted by name, and their names differ.
+	Servers []Server `key:"mcp" yaml:"mcp,omitempty" doc:"The MCP servers that may be asked, sorted by name."`
 }
 
 // Entry is one plugin of the file.
@@ -117,6 +120,7 @@ func (f *File) Remove(name string) bool {
 
 func (f *File) sort() {
 	slices.SortFunc(f.Plugins, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(f.Servers, func(a, b Server) int { return strings.Compare(a.Name, b.Name) })
 }
 
 // Read reads a file. If there is none, the error wraps [fs.ErrNotExist]. If it is not valid, the
@@ -226,13 +230,16 @@ func (c *checker) run(f *File) {
 		}
 		c.entry(at, e)
 	}
+	c.servers(f.Servers)
 }
 
 // pluginName is a name in the plugin folder, with or without a version.
-var pluginName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}(@[0-9A-Za-z.+-]{1,100})?$`)
+var pluginName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}(@[0-9A-Za-z.+-]{1,100})?$`)
+})
 
 func (c *checker) entry(at string, e *Entry) {
-	if !pluginName.MatchString(e.Name) {
+	if !pluginName().MatchString(e.Name) {
 		c.find(at+".name", "want a name such as bm25, or bm25@1.2.3, got %.100q", e.Name)
 	}
 	if _, err := parseVersion(e.Version); e.Version != "" && err != nil {

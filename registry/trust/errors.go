@@ -1,6 +1,9 @@
 package trust
 
-import "errors"
+import (
+	"errors"
+	"slices"
+)
 
 // The reasons why a signature is refused. Errors of this package wrap one of them.
 var (
@@ -29,12 +32,7 @@ var severity = []error{ErrUnsigned, ErrFormat, ErrKey, ErrSignature, ErrSubject,
 // worse returns the one of two errors whose reason says more. Either may be nil.
 func worse(a, b error) error {
 	rank := func(err error) int {
-		for i, reason := range severity {
-			if errors.Is(err, reason) {
-				return i
-			}
-		}
-		return -1
+		return slices.IndexFunc(severity, func(reason error) bool { return errors.Is(err, reason) })
 	}
 	if rank(b) > rank(a) {
 		return b

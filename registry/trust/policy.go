@@ -1,6 +1,7 @@
 package trust
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -132,9 +133,7 @@ func revokedKey(id string) error {
 }
 
 func unknownKey(id, pattern, reference string) error {
-	if id == "" {
-		id = "which it does not name"
-	}
+	id = cmp.Or(id, "which it does not name")
 	if pattern == "" {
 		return fmt.Errorf("signature: verify: %w, %s: trust.publishers has no entry for %.300q (add one with the key if you trust its owner)", ErrKey, id, reference)
 	}

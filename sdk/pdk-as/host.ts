@@ -110,7 +110,7 @@ export function abort(message: string | null, file: string | null, line: u32, co
   // Nothing is allocated here: memory may be what is missing.
   const what = message === null ? "aborted" : message;
   const where = file === null ? "" : file;
-  const n = what.length + where.length + 14;
+  const n = String.UTF8.byteLength(what) + String.UTF8.byteLength(where) + 14;
   const text = alloc(n);
   let at = put(text, what);
   at = put(at, " (");
@@ -125,12 +125,26 @@ export function abort(message: string | null, file: string | null, line: u32, co
   unreachable();
 }
 
+// Writes text as UTF-8; halves of surrogate pairs become U+FFFD.
 function put(at: u64, text: string): u64 {
-  for (let i = 0; i < text.length; i++, at++) {
-    const c = load<u16>(changetype<usize>(text) + (<usize>i << 1));
-    storeByte(at, c < 0x80 ? c : 0x3f);
+  for (let i = 0; i < text.length; i++) {
+    let c = unit(text, i);
+    if (c >> 11 == 0x1b) {
+      const low = i + 1 < text.length ? unit(text, i + 1) : 0;
+      if (c < 0xdc00 && low >> 10 == 0x37) {
+        c = 0x10000 + ((c & 0x3ff) << 10) + (low & 0x3ff);
+        i++;
+      } else c = 0xfffd;
+    }
+    const more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
+    storeByte(at++, more ? (0xf00 >> more + 1 & 0xff) | c >> 6 * more : c);
+    for (let left = more; left > 0; left--) storeByte(at++, 0x80 | (c >> 6 * (left - 1) & 63));
   }
   return at;
+}
+
+function unit(text: string, i: i32): u32 {
+  return load<u16>(changetype<usize>(text) + (<usize>i << 1));
 }
 
 /** Copies the request document into a buffer. */

@@ -6,7 +6,7 @@
 import { Buffer } from "./buffer";
 import { Changes } from "./changes";
 import { DONE, fail, input, output } from "./host";
-import { Value } from "./json";
+import { index, Value } from "./json";
 import { readBatch } from "./read_batch";
 import { readDocument } from "./read_json";
 import { Request } from "./request";
@@ -27,6 +27,7 @@ const largest: u32 = 256 << 20;
 /** Serves a call of the batch lane. */
 export function inBatch(handler: (request: Request, changes: Changes) => i32, at: usize, n: u32): i32 {
   if (at != lent.start || n > lent.room) return fail("batch: is not in the reserved room");
+  index(0, 0);
   const problem = readBatch(request, at, n);
   if (problem !== null) return fail(problem);
   changes.reset(request.length);
@@ -48,9 +49,11 @@ function takeDocument(): void {
   store<u32>(box, 0, 24);
   store<u32>(box, 0, 16);
   boxed = n > 0 && n <= lent.room;
-  if (!boxed) return input(document);
-  document.clear();
-  document.addBytes(lent.start, n);
+  if (boxed) {
+    document.clear();
+    document.addBytes(lent.start, n);
+  } else input(document);
+  index(document.start, document.length);
 }
 
 // Sets the answer of a call where the document came from.

@@ -182,9 +182,18 @@ static inline void anchor_keep_memory(void) {
     anchor__mem.box.in_addr = anchor__mem.box.in_cap = 0;
 }
 
+/* Where long values of the request document end, so that a search for a member does not read
+ * its long neighbours each time. Only the document is in it: nothing changes it during a call.
+ * Of two values with the same place the longer one stays. */
+static struct {
+    const char *from, *to; /* the document, null in a call without one */
+    struct { const char *at, *end; } of[64];
+} anchor__ends;
+
 static inline void anchor__begin(void) {
     anchor__mem.top = anchor__kept() + anchor__mem.box.in_cap;
     anchor__mem.box.out_addr = anchor__mem.box.out_len = anchor__mem.absent = 0;
+    anchor__ends.to = 0;
 }
 
 /* ---- Text ---- */
@@ -413,8 +422,13 @@ static inline const char *anchor__plain(const char *p, const char *end) {
     return p;
 }
 
+ANCHOR__SMALL void anchor__index(const char *from, const char *to) {
+    memset(&anchor__ends, 0, sizeof anchor__ends);
+    anchor__ends.from = from, anchor__ends.to = to;
+}
+
 /* Returns the end of the value that begins at p, or null if it does not end. */
-ANCHOR__ONCE const char *anchor__skip(const char *p, const char *end) {
+ANCHOR__ONCE const char *anchor__scan(const char *p, const char *end) {
     uint32_t depth = 0;
     do {
         if (p == end) return 0;
@@ -431,6 +445,17 @@ ANCHOR__ONCE const char *anchor__skip(const char *p, const char *end) {
         }
     } while (depth);
     return p;
+}
+
+/* Like anchor__scan, with what earlier calls found. */
+ANCHOR__ONCE const char *anchor__skip(const char *p, const char *end) {
+    uint32_t slot = (uint32_t)(uintptr_t)p * 0x9e3779b1u >> 26;
+    if (p < anchor__ends.from || p >= anchor__ends.to) return anchor__scan(p, end);
+    if (anchor__ends.of[slot].at == p && anchor__ends.of[slot].end <= end) return anchor__ends.of[slot].end;
+    const char *found = anchor__scan(p, end);
+    if (found && found - p >= 64 && found - p > anchor__ends.of[slot].end - anchor__ends.of[slot].at)
+        anchor__ends.of[slot].at = p, anchor__ends.of[slot].end = found;
+    return found;
 }
 
 static inline anchor_json_iter anchor_json_each(anchor_json v) {
@@ -564,6 +589,14 @@ static inline double anchor_number(anchor_value v, double fallback) {
 }
 static inline double anchor_json_number(anchor_json v, double fallback) { return anchor_number(anchor_json_value(v), fallback); }
 
+/* All 64 bits of a value that is a whole number, or fallback if it is none. A double has 53 of them. */
+static inline int64_t anchor_int(anchor_value v, int64_t fallback) {
+    double d = v.kind == ANCHOR_FLOAT ? anchor__bits(v.bits) : 0.5;
+    if (v.kind == ANCHOR_INT) return (int64_t)v.bits;
+    return d >= -9223372036854775808.0 && d < 9223372036854775808.0 && (double)(int64_t)d == d ? (int64_t)d : fallback;
+}
+static inline int64_t anchor_json_int(anchor_json v, int64_t fallback) { return anchor_int(anchor_json_value(v), fallback); }
+
 /* A setting of the step, by name. */
 ANCHOR__SMALL anchor_text anchor_setting_text(const anchor_request *r, const char *name, const char *fallback) {
     anchor_json v = anchor_json_get(r->settings, name);
@@ -571,6 +604,9 @@ ANCHOR__SMALL anchor_text anchor_setting_text(const anchor_request *r, const cha
 }
 ANCHOR__SMALL double anchor_setting_number(const anchor_request *r, const char *name, double fallback) {
     return anchor_json_number(anchor_json_get(r->settings, name), fallback);
+}
+ANCHOR__SMALL int64_t anchor_setting_int(const anchor_request *r, const char *name, int64_t fallback) {
+    return anchor_json_int(anchor_json_get(r->settings, name), fallback);
 }
 ANCHOR__SMALL int anchor_setting_bool(const anchor_request *r, const char *name, int fallback) {
     anchor_value v = anchor_json_value(anchor_json_get(r->settings, name));
@@ -1202,6 +1238,7 @@ ANCHOR__SMALL anchor_json anchor__input(void) {
     for (; i < n; i++) p[i] = (char)anchor__k_input_load_u8(i);
     const char *begin = anchor__space(p, p + n);
     anchor_json doc = {begin, (uint32_t)(p + n - begin)};
+    anchor__index(begin, p + n);
     return doc;
 }
 

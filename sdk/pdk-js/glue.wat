@@ -1,6 +1,6 @@
 ;; The plugin's shell around QuickJS: it boots the engine, evaluates the scripts,
 ;; and carries requests and answers between the host's memory and the engine's.
-;; build.mjs fills in what stands in @…@.
+;; Package jsbuild fills in what stands in @…@.
 (module
   (import "qjs" "memory" (memory 18))
   (import "qjs" "_initialize" (func $qjs_initialize))
@@ -25,6 +25,10 @@
   (import "qjs" "qjs_free_value" (func $free_value (param i32)))
   (import "qjs" "qjs_is_exception" (func $is_exception (param i32) (result i32)))
   (import "qjs" "qjs_get_exception" (func $get_exception (result i32)))
+  (import "qjs" "qjs_dup_value" (func $dup_value (param i32) (result i32)))
+  (import "qjs" "qjs_is_job_pending" (func $is_job_pending (result i32)))
+  (import "qjs" "qjs_execute_pending_job" (func $execute_job (result i32)))
+  (import "qjs" "qjs_set_promise_rejection_handler" (func $tell_rejections (param i32)))
 
   (import "extism:host/env" "alloc" (func $block (param i64) (result i64)))
   (import "extism:host/env" "length" (func $block_length (param i64) (result i64)))
@@ -42,12 +46,14 @@
   (import "extism:host/env" "log_info" (func $log_info (param i64)))
   (import "extism:host/env" "log_warn" (func $log_warn (param i64)))
   (import "extism:host/env" "log_error" (func $log_error (param i64)))
+  (import "wasi_snapshot_preview1" "random_get" (func $random (param i32 i32) (result i32)))
 @IMPORTS@
 
   (global $dispatch (mut i32) (i32.const 0)) ;; the function that runtime.js returned
   (global $scratch (mut i32) (i32.const 0))  ;; 16 bytes: two arguments, a length
+  (global $rejected (mut i32) (i32.const 0)) ;; the function of runtime.js that hears of rejections
   (data $runtime "@RUNTIME@\00")
-  (data $plugin "@PLUGIN@")      ;; build.mjs puts the script here when the module is done,
+  (data $plugin "@PLUGIN@")      ;; the script comes here when the module is done,
   (data $plugin_size "@SIZE@")   ;; and its size here, in four bytes
   (data $names "runtime.js\00plugin.js\00@FUNCTIONS@")
   (data $operations "@OPERATIONS@")
@@ -56,7 +62,7 @@
 @EXPORTS@
 
   ;; boots the engine; the host calls it once, and may keep an image of the result.
-  ;; build.mjs renames it to _initialize, a name that the engine has taken.
+  ;; It is renamed to _initialize, a name that the engine has taken.
   (func (export "anchor_boot")
     (local $names i32) (local $at i32)
     (call $qjs_initialize)
@@ -240,12 +246,69 @@
     (if (i32.eq (local.get $level) (i32.const 3)) (then (call $log_error (local.get $block))))
     (call $get_undefined))
 
+  ;; a copy of an ASCII text with the 26 letters from the second argument on in the other case, eight bytes at
+  ;; a time; undefined for other texts
+  (func $other_case (param $arguments i32) (result i32)
+    (local $from i32) (local $to i32) (local $i i32) (local $size i32) (local $value i32) (local $base i64) (local $eight i64)
+    (local.set $from (call $get_string (i32.load (local.get $arguments)) (i32.add (global.get $scratch) (i32.const 12))))
+    (local.set $size (i32.load offset=12 (global.get $scratch)))
+    (local.set $base (call $handle (i32.add (local.get $arguments) (i32.const 4))))
+    (local.set $to (call $malloc (i32.add (local.get $size) (i32.const 8))))
+    (if (i32.eqz (local.get $to)) (then (unreachable)))
+    (block $done
+      (loop $next
+        (if (i32.gt_u (i32.add (local.get $i) (i32.const 8)) (local.get $size))
+          (then ;; the last bytes, with zeros after them
+            (i64.store align=1 (i32.add (local.get $to) (local.get $i)) (i64.const 0))
+            (memory.copy (i32.add (local.get $to) (local.get $i)) (i32.add (local.get $from) (local.get $i))
+              (i32.sub (local.get $size) (local.get $i)))
+            (local.set $eight (i64.load align=1 (i32.add (local.get $to) (local.get $i)))))
+          (else (local.set $eight (i64.load align=1 (i32.add (local.get $from) (local.get $i))))))
+        (br_if $done (i64.ne (i64.and (local.get $eight) (i64.const 0x8080808080808080)) (i64.const 0)))
+        ;; The upper bit of each sum says that a byte is at or after the first letter, or after the last one.
+        (i64.store align=1 (i32.add (local.get $to) (local.get $i))
+          (i64.xor (local.get $eight)
+            (i64.shr_u (i64.and (i64.const 0x8080808080808080) (i64.xor
+              (i64.add (local.get $eight) (i64.mul (i64.const 0x0101010101010101) (i64.sub (i64.const 128) (local.get $base))))
+              (i64.add (local.get $eight) (i64.mul (i64.const 0x0101010101010101) (i64.sub (i64.const 102) (local.get $base))))))
+              (i64.const 2))))
+        (local.set $i (i32.add (local.get $i) (i32.const 8)))
+        (br_if $next (i32.lt_u (local.get $i) (local.get $size))))
+      (local.set $value (call $new_string (local.get $to) (local.get $size))))
+    (call $free_cstring (local.get $from))
+    (call $free (local.get $to))
+    (if (result i32) (local.get $value) (then (local.get $value)) (else (call $get_undefined)))) ;; each is an allocation
+
   (func $config (param $arguments i32) (result i32)
     (local $block i64)
     (local.set $block (call $config_get (call $value_block (i32.load (local.get $arguments)))))
     (if (i64.eqz (local.get $block)) (then (return (call $get_null))))
     (call $from_block (local.get $block) (i32.const 0)))
 
+  ;; runs the jobs of promises; returns what one threw, or undefined
+  (func $run_jobs (result i32)
+    (loop $next
+      (if (call $is_job_pending) (then
+        (if (i32.lt_s (call $execute_job) (i32.const 0)) (then (return (call $get_exception))))
+        (br $next))))
+    (call $get_undefined))
+
+  (func $watch_rejections (param $function i32) (result i32)
+    (global.set $rejected (call $dup_value (local.get $function)))
+    (call $tell_rejections (i32.const 1))
+    (call $get_undefined))
+
+  ;; an ArrayBuffer of so many random bytes
+  (func $random_bytes (param $arguments i32) (result i32)
+    (local $p i32) (local $size i32) (local $value i32)
+    (local.set $size (i32.trunc_sat_f64_u (call $get_float64 (i32.load (local.get $arguments)))))
+    (local.set $p (call $malloc (i32.add (local.get $size) (i32.const 1))))
+    (if (i32.eqz (local.get $p)) (then (unreachable)))
+    (if (call $random (local.get $p) (local.get $size)) (then (unreachable)))
+    (local.set $value (call $new_array_buffer (local.get $p) (local.get $size)))
+    (call $free (local.get $p))
+    (local.get $value))
+@SLEEP@
   ;; what the engine calls for a function that $define made: the letter at the end of its name
   ;; tells which one
   (func (export "host_call") (param $name i32) (param $length i32) (param $this i32) (param $count i32) (param $arguments i32) (result i32)
@@ -257,9 +320,17 @@
   ;; what the engine asks of its host otherwise: UTC, never interrupted, no modules
   (func (export "host_get_timezone_offset") (param i32 i32) (result i32) (i32.const 0))
   (func (export "host_interrupt") (result i32) (i32.const 0))
-  (func (export "host_promise_rejection") (param i32 i32 i32)
-    (call $free_value (local.get 0))
-    (call $free_value (local.get 1)))
+  (func (export "host_promise_rejection") (param $promise i32) (param $reason i32) (param $handled i32)
+    (local $arguments i32)
+    (local.set $arguments (call $malloc (i32.const 12)))
+    (i32.store (local.get $arguments) (local.get $promise))
+    (i32.store offset=4 (local.get $arguments) (local.get $reason))
+    (i32.store offset=8 (local.get $arguments) (call $new_number (f64.convert_i32_s (local.get $handled))))
+    (call $free_value (call $qjs_call (global.get $rejected) (call $get_undefined) (i32.const 3) (local.get $arguments)))
+    (call $free_value (local.get $promise))
+    (call $free_value (local.get $reason))
+    (call $free_value (i32.load offset=8 (local.get $arguments)))
+    (call $free (local.get $arguments)))
   (func (export "host_module_normalize") (param i32 i32) (result i32) (i32.const 0))
   (func (export "host_module_load") (param i32 i32) (result i32) (i32.const 0))
 )

@@ -2,16 +2,64 @@
 // calls of the host reach its functions.
 (function () {
   "use strict";
-  // What glue.wat offers, by a letter; build.mjs lists them.
+  // What glue.wat offers, by a letter; package jsbuild lists them.
   const own = {};
-  for (const letter of "LCBTARSHMGPKEFN") {
+  for (const letter of "LCOBTAJUYRSHMGPKEFNZ") {
     own[letter] = globalThis[`anchor${letter}`];
     delete globalThis[`anchor${letter}`];
   }
 
+  // The engine changes the case of a text character by character, about 200 times as dear as the shell, which
+  // does it for long texts in ASCII.
+  const cases = (name, first) => {
+    const engine = String.prototype[name];
+    const method = { [name]() { return (typeof this === "string" && this.length > 64 ? own.O(this, first) : undefined) ?? engine.call(this); } }[name];
+    Object.defineProperty(String.prototype, name, { value: method, writable: true, configurable: true });
+  };
+  cases("toLowerCase", 65);
+  cases("toUpperCase", 97);
+
+  // The lines of the author's files that lines of the script are from, see Trace in package jsbuild.
+  let table = "", files, rows;
+  const original = (line, column) => {
+    if (!rows) ({ files, rows } = table ? JSON.parse(table) : { files: [], rows: [] });
+    let found = -4;
+    for (let i = 0; i < rows.length && (rows[i] < line - 1 || (rows[i] === line - 1 && rows[i + 1] < column)); i += 4) found = i;
+    return found >= 0 && rows[found + 2] >= 0 ? `${files[rows[found + 2]]}:${rows[found + 3] + (line - 1 - rows[found])}` : undefined;
+  };
+  // A stack with the author's lines. Those of this file, and of what is between files, say nothing to authors.
+  const mapped = (stack) => stack.split("\n").filter((frame) => /^\s*at /.test(frame) && !/\bruntime\.js:|\bnode:|\bcheck\.mjs:|\(native\)/.test(frame))
+    .map((frame) => frame.replace(/\bplugin\.js:(\d+):(\d+)/, (place, line, column) => original(+line, +column) ?? place))
+    .filter((frame) => !/\bplugin\.js:\d+:\d+/.test(frame)).join("\n");
+
+  // An exception and its causes, which may lead back to it.
+  const causes = (error) => {
+    const all = [];
+    for (let e = error; e !== undefined && e !== null && all.length < 8; e = e.cause) all.push(e);
+    return all;
+  };
+  // Globals that authors look for in vain, and what to do.
+  const absent = {
+    Intl: "format numbers and dates yourself", XMLHttpRequest: "fetch and host.http send requests", WebSocket: "fetch and host.http send requests",
+    Buffer: "take Uint8Array and TextEncoder", process: "config(key) reads what the operator configured", require: "write import",
+  };
+  const named = (error) => {
+    const [, name] = /^ReferenceError: '?(\w+)'? is not defined$/.exec(String(error)) ?? [];
+    return Object.hasOwn(absent, name) ? `${error} (plugins have none; ${absent[name]})` : String(error);
+  };
+  // What an exception says, with its causes.
+  const says = (error) => {
+    if (!(error instanceof Error)) return show(error);
+    const parts = causes(error).map((e) => (e instanceof Error ? named(e) : show(e)));
+    if (Array.isArray(error.errors)) parts.push(`all of: ${error.errors.slice(0, 8).map(String).join("; ")}`);
+    return parts.join("; caused by ");
+  };
   const show = (value) => {
     if (typeof value === "string") return value;
-    if (value instanceof Error) return value.stack ? `${value}\n${value.stack}` : String(value);
+    if (value instanceof Error) {
+      const stacks = causes(value).map((e, i) => `${i ? `caused by ${e}\n` : ""}${mapped(e.stack ?? "")}`);
+      return [says(value), ...stacks].filter((part) => part !== "").join("\n");
+    }
     try {
       return JSON.stringify(value) ?? String(value);
     } catch {
@@ -21,7 +69,7 @@
   const log = (level) => (...values) => { own.L(level, values.map(show).join(" ").toWellFormed()); };
 
   // console.log and its siblings write to the host's log.
-  globalThis.console = { debug: log(0), log: log(1), info: log(1), warn: log(2), error: log(3) };
+  globalThis.console = { debug: log(0), trace: log(0), log: log(1), info: log(1), warn: log(2), error: log(3) };
 
   // config(key) is the value that the operator configured, or null.
   globalThis.config = (key) => own.C(String(key).toWellFormed());
@@ -114,10 +162,67 @@
   const llmBatch = (requests) => JSON.parse(text(own.N(document({ requests })))).responses.map(judged);
   offer("N", { llmBatch, llm: (request) => answered(llmBatch([request])[0]) });
 
+  // Promises that were rejected while nobody waited for them, and why.
+  const rejected = new Map();
+  own.U((promise, reason, handled) => { handled ? rejected.delete(promise) : rejected.set(promise, reason); });
+  const judgeRejected = () => {
+    for (const [, reason] of rejected) throw reason;
+  };
+
+  // Timers run in the order of their times, after the jobs of promises. Each is { id, at, every, run }.
+  let timers = [], lastTimer = 0;
+  const now = () => performance.now();
+  const jobs = () => {
+    const thrown = own.J();
+    if (thrown !== undefined) throw thrown;
+  };
+  const runTimer = () => {
+    const next = timers.reduce((a, b) => (b.at < a.at ? b : a));
+    const wait = next.at - now();
+    if (wait > 0) own.Z(wait);
+    if (next.every < 0) timers.splice(timers.indexOf(next), 1);
+    else next.at = now() + Math.max(1, next.every);
+    next.run();
+    jobs();
+  };
+
+  // The result of a promise: runs jobs and timers until it has one.
+  const awaited = (promise, what) => {
+    let state = 0, result;
+    promise.then((value) => { state = 1; result = value; }, (error) => { state = 2; result = error; });
+    for (jobs(); state === 0; runTimer()) {
+      if (timers.length === 0) throw new Error(`${what}: waits for a promise that nothing can settle`);
+    }
+    if (state === 2) throw result;
+    return result;
+  };
+
+  // What globals.js needs of this file.
+  const shared = {
+    encode: (text) => new Uint8Array(text ? own.A(own.B(text)) : 0),
+    decode: (view) => text(block(view)),
+    random: (size) => own.Y(size),
+    timer(run, wait, every) {
+      timers.push({ id: ++lastTimer, at: now() + wait, every, run });
+      return lastTimer;
+    },
+    stop(id) { timers = timers.filter((timer) => timer.id !== id); },
+  };
+
   let handlers;
-  globalThis.anchorRegister = (functions) => {
+  globalThis.anchorRegister = (body, trace) => {
     delete globalThis.anchorRegister;
-    handlers = functions;
+    table = trace;
+    try {
+      handlers = body(globalThis.host, shared);
+      for (const [name, f] of Object.entries(handlers)) {
+        if (typeof f !== "function") throw new TypeError(`${name} is exported, and is no function`);
+      }
+      jobs();
+      judgeRejected();
+    } catch (error) {
+      throw show(error).toWellFormed();
+    }
   };
 
   // The items of a request say once for each column that the plugin reads it although it was not
@@ -141,21 +246,69 @@
     for (const item of request.items) if (item) Object.setPrototypeOf(item, prototype);
   };
 
+  // An edit leaves out what stays as it is. One of nothing, or of an undefined text, is a mistake such as a
+  // misspelt name.
+  const judgeEdits = (operation, { edits }) => {
+    if (!Array.isArray(edits)) return;
+    edits.forEach((edit, i) => {
+      const { row, ...changed } = edit ?? {};
+      const nothing = Object.values(changed).every((value) => value === undefined);
+      if (nothing || ("content" in changed && changed.content === undefined)) {
+        throw new TypeError(`${operation}: edits[${i}]${nothing ? " changes nothing" : ".content is undefined"} (leave it out, or give it a text)`);
+      }
+    });
+  };
+
+  // Numbers of JSON that a double does not hold as they were written: 9007199254740993, 1.0. An edit that
+  // copies metadata gets them as they were sent, under their names; large integers under any name.
+  const isOdd = (value) => JSON.isRawJSON(value);
+  const restored = (value, sent, integers, path) => {
+    if (typeof value === "number") {
+      if (isOdd(sent) && Number(sent.rawJSON) === value) return sent;
+      const all = Number.isInteger(value) && !Number.isSafeInteger(value) ? integers.get(value) : undefined;
+      if (all?.size > 1) throw new RangeError(`${path} is ${[...all].join(" or ")}, which are one number in JavaScript (copy it under its own name)`);
+      return all ? JSON.rawJSON([...all][0]) : value;
+    }
+    if (Array.isArray(value)) return value.map((v, i) => restored(v, sent?.[i], integers, `${path}[${i}]`));
+    if (value === null || typeof value !== "object" || typeof value.toJSON === "function" || isOdd(value)) return value;
+    const from = sent !== null && typeof sent === "object" && !isOdd(sent) ? sent : {};
+    return Object.fromEntries(Object.entries(value).map(([k, v]) => [k, restored(v, Object.hasOwn(from, k) ? from[k] : undefined, integers, `${path}.${k}`)]));
+  };
+  const exact = (input, answer) => {
+    const has = (list) => Array.isArray(list) && list.some((entry) => entry?.metadata);
+    if (!has(answer.edits) && !has(answer.items)) return answer;
+    const integers = new Map();
+    const sent = JSON.parse(input, (_, value, { source } = {}) => {
+      if (typeof value !== "number" || String(value) === source) return value;
+      if (Number.isInteger(value) && !Number.isSafeInteger(value)) integers.set(value, (integers.get(value) ?? new Set()).add(source));
+      return JSON.rawJSON(source);
+    });
+    const whole = (list, of) => list?.map?.((entry, i) => (entry?.metadata
+      ? { ...entry, metadata: restored(entry.metadata, of(entry)?.metadata, integers, `metadata of ${i}`) } : entry));
+    return { ...answer, ...(answer.edits && { edits: whole(answer.edits, (e) => sent.items?.[e.row]) }), ...(answer.items && { items: whole(answer.items, () => undefined) }) };
+  };
+
   const silent = new Set(["init", "observe"]); // they have no answer
 
   // Returns "=" and the answer, "!" and an error, "." for done without an answer,
   // or "" for no change.
   return (operation, input) => {
     try {
+      rejected.clear();
+      timers = [];
       const request = JSON.parse(input);
       watch(request);
-      const answer = handlers[operation](request, request.settings ?? {});
-      if (typeof answer?.then === "function") throw new TypeError(`${operation}: returned a promise (functions must not be async)`);
+      let answer = handlers[operation](request, request.settings ?? {});
+      if (typeof answer?.then === "function") answer = awaited(answer, operation);
+      else jobs();
+      judgeRejected();
       if (silent.has(operation)) return ".";
-      return answer === undefined || answer === null ? "" : "=" + wellFormed(JSON.stringify(answer));
+      if (answer === undefined || answer === null) return "";
+      judgeEdits(operation, answer);
+      return "=" + wellFormed(JSON.stringify(exact(input, answer)));
     } catch (error) {
       if (error?.stack) console.error(error);
-      return "!" + String(error).toWellFormed();
+      return "!" + says(error).toWellFormed();
     }
   };
 })();

@@ -6,7 +6,8 @@ const kernel = @import("kernel.zig");
 const memory = @import("memory.zig");
 const write = @import("write.zig");
 const Changes = @import("changes.zig").Changes;
-const Json = @import("json.zig").Json;
+const json_text = @import("json.zig");
+const Json = json_text.Json;
 const requests = @import("request.zig");
 const Request = requests.Request;
 const Text = @import("text.zig").Text;
@@ -61,16 +62,24 @@ fn run(f: Handler, r: *const Request) Error!Changes {
 }
 
 fn inJson(f: Handler) Error!void {
-    memory.begin();
-    const doc: Json = .{ .text = kernel.input() };
+    const doc: Json = .{ .text = document() };
     if (!doc.isObject()) return fail("request: is not a JSON object");
     const r = documents.open(doc);
     const c = try run(f, &r);
     kernel.output(write.document(&c));
 }
 
+/// Begins a call, and returns its request document.
+fn document() []const u8 {
+    memory.begin();
+    const text = kernel.input();
+    json_text.index(text);
+    return text;
+}
+
 fn inBatch(f: Handler, at: u32, len: u32) Error!void {
     memory.begin();
+    json_text.index("");
     const data = memory.lent(at, len) orelse return fail("batch: is not in the room lent");
     const r = batches.open(data) catch return fail("batch: breaks the layout");
     const c = try run(f, &r);
@@ -89,8 +98,7 @@ pub fn Document(comptime f: DocumentHandler) type {
 }
 
 fn inDocument(f: DocumentHandler) Error!void {
-    memory.begin();
     var reply: Text = .{};
-    try f(Json.parse(kernel.input()) orelse .{}, &reply);
+    try f(Json.parse(document()) orelse .{}, &reply);
     if (reply.bytes().len > 0) kernel.output(reply.bytes());
 }

@@ -56,8 +56,7 @@ func Check(path, key string) error {
 // makeable says why no file can be made at a path, in the words of the attempt.
 func makeable(path string) error {
 	out, err := os.CreateTemp(filepath.Dir(path), ".check-*")
-	var failed *fs.PathError
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*fs.PathError](err); ok {
 		err = &fs.PathError{Op: "open", Path: path, Err: failed.Err}
 	}
 	if err != nil {

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/x509"
@@ -117,9 +118,7 @@ func writeNew(path string, mode fs.FileMode, block *pem.Block) error {
 	if err == nil {
 		err = out.Sync()
 	}
-	if closed := out.Close(); err == nil {
-		err = closed
-	}
+	err = cmp.Or(err, out.Close())
 	if err != nil {
 		return fmt.Errorf("audit: key: write: %w", err)
 	}

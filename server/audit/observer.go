@@ -126,7 +126,6 @@ func (g guarded) check() error {
 	}
 }
 
-// Enter implements [server.Admission].
 func (g guarded) Enter(p server.Principal, c server.Cost) error {
 	if err := g.check(); err != nil || g.next == nil {
 		return err
@@ -134,7 +133,6 @@ func (g guarded) Enter(p server.Principal, c server.Cost) error {
 	return g.next.Enter(p, c)
 }
 
-// Admit implements [server.Admission].
 func (g guarded) Admit(ctx context.Context, p server.Principal, c server.Cost) (func(server.Usage), error) {
 	if err := g.check(); err != nil {
 		return nil, err

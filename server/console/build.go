@@ -8,12 +8,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"html/template"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	template "github.com/DataDog/datadog-agent/pkg/template/html"
 
 	"github.com/anchor-host/anchor-host/anchor/builds"
 	"github.com/anchor-host/anchor-host/internal/builtdoc"
@@ -69,6 +70,8 @@ type sourceRow struct {
 type buildData struct {
 	*builds.Record
 	Doc               *builtdoc.Doc
+	Headline          string
+	Fate, Cost        string // see [fateOf] and [costOf]
 	Question, Failure string
 	Degradations      []degradation
 	Commands          []command
@@ -126,7 +129,8 @@ func (v *visit) build() error {
 	}
 	drawings := doc.Drawings()
 	d := buildData{
-		Record: r, Doc: doc, Window: draw("window", drawings[0]), Waterfall: draw("steps", drawings[1:]...),
+		Record: r, Doc: doc, Headline: doc.Headline(), Fate: fateOf(&r.Summary), Cost: costOf(&r.Summary),
+		Window: draw("window", drawings[0]), Waterfall: draw("steps", drawings[1:]...),
 		Sources: sourcesOf(doc), Fixed: doc.Window.Reserved(), Steps: stepsOf(doc), Break: breakOf(doc.Cache),
 		Show: cmp.Or(v.query.Get("show"), "all"), Find: v.query.Get("find"),
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/anchor-host/anchor-host/anchor/builds"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/server"
+	"github.com/anchor-host/anchor-host/store"
 )
 
 const (
@@ -31,6 +32,10 @@ type buildRow struct {
 	Tenant, Link string
 	// Pick is what a box of the list says: the id, and the tenant.
 	Pick string
+	// Title is by what a list names the build: the question, or the id.
+	Title string
+	// Fate says how the build ended, see [fateOf], and Cost what models cost.
+	Fate, Cost string
 }
 
 // rowsOf makes rows of the builds of a tenant. Without the scope content they have no questions.
@@ -41,19 +46,18 @@ func (v *visit) rowsOf(tenant string, list []builds.Summary) []buildRow {
 		named = tenant
 	}
 	for i := range list {
-		out[i] = buildRow{list[i], tenant, linkOf(named, "build", "id", list[i].ID), list[i].ID + " " + tenant}
+		b := &list[i]
+		out[i] = buildRow{
+			Summary: *b, Tenant: tenant, Link: linkOf(named, "build", "id", b.ID), Pick: b.ID + " " + tenant,
+			Fate: fateOf(b), Cost: costOf(b),
+		}
 		if !v.content() {
 			out[i].Query = ""
 		}
+		out[i].Title = cmp.Or(strings.TrimSpace(out[i].Query), b.ID)
 	}
 	return out
 }
-
-// Title is by what a list names a build: the question, or the id.
-func (b *buildRow) Title() string { return cmp.Or(strings.TrimSpace(b.Query), b.ID) }
-
-// Fate says how a build ended: as its outcome, or refused.
-func (b *buildRow) Fate() string { return fateOf(&b.Summary) }
 
 // fateOf tells a build that was refused for what it was asked from one that failed.
 func fateOf(s *builds.Summary) string {
@@ -63,9 +67,7 @@ func fateOf(s *builds.Summary) string {
 	return string(s.Outcome)
 }
 
-// Cost is what models cost, empty if nothing was spent.
-func (b *buildRow) Cost() string { return costOf(&b.Summary) }
-
+// costOf is what models cost, empty if nothing was spent.
 func costOf(s *builds.Summary) string {
 	switch {
 	case s.Unpriced:
@@ -74,14 +76,6 @@ func costOf(s *builds.Summary) string {
 		return dollars(s.CostUSD)
 	}
 	return ""
-}
-
-// Share is the used part of the window in percent, for a meter.
-func (b *buildRow) Share() int {
-	if b.MaxTokens <= 0 {
-		return 0
-	}
-	return min(100, max(0, 100*b.UsedTokens/b.MaxTokens))
 }
 
 // search is what the form of the list asks for.
@@ -117,11 +111,6 @@ func (v *visit) fieldsOnly() error {
 	return nil
 }
 
-// Any reports whether anything is asked for, and Rare whether one of the fields is that are seldom used.
-func (s *search) Any() bool { return *s != search{} }
-
-func (s *search) Rare() bool { return s.RequestID+s.Key+s.Item+s.Pipeline+s.Conversation != "" }
-
 // filter is the filter of the form.
 func (s *search) filter(content bool) (builds.Filter, error) {
 	f := builds.Filter{
@@ -152,6 +141,8 @@ type buildTable struct {
 // buildsData is what the list of builds shows.
 type buildsData struct {
 	search
+	// Any says that anything is asked for, and Rare that one of the fields is that are seldom used.
+	Any, Rare   bool
 	Outcomes    []builds.Outcome
 	Ages        []string
 	Rows        []buildRow
@@ -173,6 +164,8 @@ func (v *visit) builds() error {
 		return err
 	}
 	d := buildsData{search: v.search(), Outcomes: builds.Outcomes, Ages: ages, MaxMarks: builds.MaxMarks}
+	s := &d.search
+	d.Any, d.Rare = *s != search{}, s.RequestID+s.Key+s.Item+s.Pipeline+s.Conversation != ""
 	f, err := d.filter(v.content())
 	if err != nil {
 		return err
@@ -190,7 +183,7 @@ func (v *visit) builds() error {
 	if err != nil {
 		return err
 	}
-	if d.Took = time.Since(began); !d.Any() {
+	if d.Took = time.Since(began); !d.Any {
 		v.c.warm(tenants)
 	}
 	v.show(http.StatusOK, "builds", "Builds", &d)
@@ -202,7 +195,7 @@ func (v *visit) listed() ([]string, error) {
 	if !v.all {
 		return []string{v.tenantName()}, nil
 	}
-	list, err := v.c.o.App.Tenants(v.ctx)
+	list, err := v.c.o.App.Tenants(store.Stale(v.ctx))
 	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		return nil, err
 	}
@@ -222,7 +215,7 @@ func (v *visit) list(any bool, f builds.Filter, tenant, cursor string, limit int
 
 // listOne lists the builds of one tenant.
 func (v *visit) listOne(d *buildsData, f builds.Filter, tenant string) error {
-	page, err := v.list(d.Any(), f, tenant, v.query.Get("cursor"), buildPage)
+	page, err := v.list(d.Any, f, tenant, v.query.Get("cursor"), buildPage)
 	if err != nil {
 		return err
 	}
@@ -245,7 +238,7 @@ func (v *visit) listAll(d *buildsData, f builds.Filter, tenants []string) error 
 			d.Unlisted = len(tenants) - n
 			break
 		}
-		page, err := v.list(d.Any(), f, tenant, "", buildPage)
+		page, err := v.list(d.Any, f, tenant, "", buildPage)
 		if err != nil {
 			return err
 		}

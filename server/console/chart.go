@@ -3,12 +3,13 @@ package console
 import (
 	"bytes"
 	"fmt"
-	"html/template"
 	"maps"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
+
+	template "github.com/DataDog/datadog-agent/pkg/template/html"
 
 	"github.com/anchor-host/anchor-host/internal/plain"
 	"github.com/anchor-host/anchor-host/pipeline/core"
@@ -65,7 +66,7 @@ func areas(turns []turnBar) template.HTML {
 	}
 	most := 1
 	for i := range turns {
-		most = max(most, turns[i].Max, total(turns[i].By))
+		most = max(most, turns[i].Max, sum(turns[i].By))
 	}
 	x := func(i int) float64 {
 		if len(turns) == 1 {
@@ -91,13 +92,6 @@ func areas(turns []turnBar) template.HTML {
 	fmt.Fprintf(&b, `<text x="0" y="%g" fill="currentColor">oldest</text><text x="%g" y="%g" text-anchor="end" fill="currentColor">newest; the line is the room, at most %s tokens</text></svg>`,
 		areaHeight+16, areaWidth, areaHeight+16, strconv.Itoa(most))
 	return template.HTML(b.String()) //nolint:gosec // texts are escaped above
-}
-
-func total(by map[core.Source]int) (n int) {
-	for _, x := range by {
-		n += x
-	}
-	return n
 }
 
 // area draws what one source has in each window, above what other sources have; base is raised by it.

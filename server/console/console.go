@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -32,9 +33,7 @@ const (
 
 // New returns a console, which reads figures in the background until Close.
 func New(o Options) (*Console, error) {
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	if o.Activity == nil {
 		o.Activity = &Activity{}
 	}

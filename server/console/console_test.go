@@ -300,7 +300,7 @@ func checkPage(t testing.TB, path, page string) {
 var everything = []string{
 	"/console/", "/console/builds", "/console/build?id=%s-b1", "/console/build?id=%s-b1&show=left", "/console/build?id=%s-b2&find=item-3", "/console/diff", "/console/diff?a=%s-b1&b=%s-b2",
 	"/console/build/request?id=%s-b1", "/console/conversations", "/console/costs", "/console/conversation?id=%s-chat", "/console/memory", "/console/memory?expired=1&user=x&type=semantic", "/console/memory?tag=" + secret, "/console/fact?id=%s-fact",
-	"/console/run?id=%s-run", "/console/plugins", "/console/keys", "/console/collections", "/console/builds?item=%s", "/console/builds?user=x&request_id=y&key=z", "/console/builds?text=" + secret, "/console/configuration", "/console/configuration?find=store&changed=1",
+	"/console/run?id=%s-run", "/console/plugins", "/console/rollout", "/console/keys", "/console/collections", "/console/builds?item=%s", "/console/builds?user=x&request_id=y&key=z", "/console/builds?text=" + secret, "/console/configuration", "/console/configuration?find=store&changed=1",
 }
 
 func pagesOf(id string) (out []string) {
@@ -381,6 +381,7 @@ func TestPages(t *testing.T) {
 		"/console/run?tenant=acme&id=id-of-acme-run":                {secret},
 		"/console/configuration":                                    {"window.max_tokens", "anchor.yaml:2"},
 		"/console/plugins":                                          {"calls no plugins"},
+		"/console/rollout":                                          {"follows no rollout", "No step has one"},
 	} {
 		w := u.send(path, nil)
 		for _, text := range want {

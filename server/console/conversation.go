@@ -3,14 +3,16 @@ package console
 import (
 	"cmp"
 	"fmt"
-	"html/template"
 	"net/http"
 	"slices"
+
+	template "github.com/DataDog/datadog-agent/pkg/template/html"
 
 	"github.com/anchor-host/anchor-host/anchor"
 	"github.com/anchor-host/anchor-host/anchor/builds"
 	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/explain/svg"
+	"github.com/anchor-host/anchor-host/store"
 )
 
 const (
@@ -55,7 +57,7 @@ type conversationsData struct {
 
 // conversations lists the conversations of the store.
 func (v *visit) conversations() error {
-	list, err := v.c.o.App.Conversations(v.ctx, v.tenant)
+	list, err := v.c.o.App.Conversations(store.Stale(v.ctx), v.tenant)
 	if err != nil {
 		return err
 	}

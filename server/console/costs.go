@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/anchor-host/anchor-host/store"
 	"github.com/anchor-host/anchor-host/usage"
 )
 
@@ -40,7 +41,7 @@ func (v *visit) costs() error {
 			d.Unlisted = len(tenants) - n
 			break
 		}
-		some, err := v.c.o.App.Costs(v.ctx, now.AddDate(0, 0, -costDays), now, tenant)
+		some, err := v.c.o.App.Costs(store.Stale(v.ctx), now.AddDate(0, 0, -costDays), now, tenant)
 		if err != nil {
 			return err
 		}

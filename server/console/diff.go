@@ -1,9 +1,10 @@
 package console
 
 import (
-	"html/template"
 	"net/http"
 	"slices"
+
+	template "github.com/DataDog/datadog-agent/pkg/template/html"
 
 	"github.com/anchor-host/anchor-host/anchor/builds"
 	"github.com/anchor-host/anchor-host/internal/builtdoc"

@@ -41,12 +41,6 @@ func failureOf(r *builds.Record) string {
 	return doc.Error.Message
 }
 
-// Fate says how the build ended; see [fateOf].
-func (d *buildData) Fate() string { return fateOf(&d.Summary) }
-
-// Cost is what models cost, empty if nothing was spent.
-func (d *buildData) Cost() string { return costOf(&d.Summary) }
-
 // command is a command line for a shell, about a build of the tenant that is shown.
 type command struct{ Name, Text string }
 

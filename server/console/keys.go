@@ -10,6 +10,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/anchor"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
+	"github.com/anchor-host/anchor-host/store"
 )
 
 // Bounds of the page of keys.
@@ -63,7 +64,7 @@ func (v *visit) keys() error {
 	d.Unlisted = max(0, len(tenants)-maxTenantQuotas)
 	for _, tenant := range tenants[:len(tenants)-d.Unlisted] {
 		row := quotaRow{Tenant: tenant, Quota: limitsText(limits[tenant]), Link: linkOf(tenant, "builds")}
-		if row.Records, row.Bytes, err = v.c.o.App.Stored(v.ctx, tenant); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		if row.Records, row.Bytes, err = v.c.o.App.Stored(store.Stale(v.ctx), tenant); err != nil && !errors.Is(err, errors.ErrUnsupported) {
 			return err
 		}
 		sum, err := v.spentToday(tenant, today)

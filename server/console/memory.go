@@ -197,6 +197,7 @@ type runData struct {
 
 type frameRow struct {
 	frames.Frame
+	Weight            uint64
 	Label, Text, Data string
 }
 
@@ -223,7 +224,7 @@ func (v *visit) run() error {
 		list = slices.Clip(list[:framePage])
 	}
 	for _, f := range list {
-		row := frameRow{Frame: f, Label: f.Kind.String(), Text: f.Summary, Data: begin(string(f.Data), excerptLength)}
+		row := frameRow{Frame: f, Weight: f.Weight(), Label: f.Kind.String(), Text: f.Summary, Data: begin(string(f.Data), excerptLength)}
 		if !v.content() {
 			if !slices.Contains(frames.Kinds, f.Kind) { // an open kind is a text of the application
 				row.Label = digest(row.Label)

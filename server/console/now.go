@@ -46,7 +46,7 @@ func between(a, b *moment) rates {
 	return r
 }
 
-func sum(by map[string]float64) (n float64) {
+func sum[K comparable, V int | float64](by map[K]V) (n V) {
 	for _, x := range by {
 		n += x
 	}

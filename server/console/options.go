@@ -8,9 +8,14 @@ import (
 	"github.com/anchor-host/anchor-host/anchor"
 	"github.com/anchor-host/anchor-host/anchor/agentrun"
 	"github.com/anchor-host/anchor-host/anchor/builds"
+	"github.com/anchor-host/anchor-host/anchor/shadows"
+	"github.com/anchor-host/anchor-host/cluster"
+	"github.com/anchor-host/anchor-host/internal/failures"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 	"github.com/anchor-host/anchor-host/server"
+	"github.com/anchor-host/anchor-host/server/jobs"
+	"github.com/anchor-host/anchor-host/store"
 	"github.com/anchor-host/anchor-host/usage"
 )
 
@@ -25,12 +30,14 @@ type App interface {
 	BuildRecord(ctx context.Context, tenant, id string) (*builds.Record, error)
 	Conversations(ctx context.Context, tenant string) ([]anchor.Stream, error)
 	Facts(ctx context.Context, tenant string) (*memory.Manager, error)
+	Store(ctx context.Context) (store.Store, error)
 	Runs(ctx context.Context, tenant string) ([]anchor.Stream, error)
 	Run(ctx context.Context, tenant, id string) (*agentrun.Run, error)
 	Costs(ctx context.Context, first, last time.Time, tenant string) ([]usage.Cost, error)
 	FindBuilds(ctx context.Context, tenant string, f builds.Filter, cursor string, limit int) (builds.Page, error)
 	Collections(ctx context.Context, tenant string) ([]retrieve.CollectionInfo, error)
 	Stored(ctx context.Context, tenant string) (records, bytes int64, err error)
+	Shadows() []shadows.Comparison
 }
 
 // Totals are sums since the program began, from which the console makes its live figures.
@@ -79,6 +86,8 @@ type Options struct {
 	Tenants func() []string
 	// Keys returns the keys without their secrets. nil: there are none.
 	Keys func() []Key
+	// Failures are the last failed calls of plugins. nil: none are kept.
+	Failures *failures.Log
 	// Activity is what requests did. nil: nothing is known of it.
 	Activity *Activity
 	// Totals are read every two seconds.
@@ -86,6 +95,10 @@ type Options struct {
 	// Rebuild builds the request of a record again, with id as the id of the new record. It returns an error if that did
 	// not begin; a build that fails is none.
 	Rebuild func(ctx context.Context, p server.Principal, tenant string, r *builds.Record, id string) error
+	// Jobs are those of the service. nil: there are none.
+	Jobs jobs.Queue
+	// Rollout returns what the hosts follow. nil: this host follows nothing.
+	Rollout func(ctx context.Context) (*cluster.Status, error)
 	// Flush waits until the records of builds are written.
 	Flush func(ctx context.Context) error
 	// Logger receives mistakes of the console. nil discards them.

@@ -31,64 +31,55 @@ func (v *visit) asset(name string) error {
 	return nil
 }
 
-// shown is what the layout shows, with the data of a page.
+// shown is what the layout shows, with the data of a page. Templates call no methods: package html of DataDog
+// executes them without, so that the linker can drop the methods that nothing calls.
 type shown struct {
-	v     *visit
 	Title string
 	// Name is the name of the template, by which the layout marks the page in the navigation.
 	Name string
 	Data any
+	// Link is the address of a page; see [visit.link].
+	Link func(path string, pairs ...string) string
+	// May reports whether the user has a scope, and Sees whether the user may read what needs a scope.
+	May, Sees func(scope string) bool
+	// Known says that the user has signed in, or need not, and Content that the user may see texts.
+	Known, Content bool
+	// Jobs says that the service has jobs, and Keys that users sign in.
+	Jobs, Keys bool
+	// All says that the page is of all tenants.
+	All bool
+	// CSRF is what forms contain, and KeyID names the key of the user.
+	CSRF, KeyID string
+	// Tenant is whose data is shown, and Chosen the tenant that the address names, empty if it names none.
+	Tenant, Chosen string
+	// Tenants are the tenants that an admin can choose.
+	Tenants []string
 }
 
-// Link is the address of a page; see [visit.link].
-func (s shown) Link(path string, pairs ...string) string { return s.v.link(path, pairs...) }
-
-// Known reports whether the user has signed in, or need not.
-func (s shown) Known() bool { return len(s.v.who.Scopes) > 0 }
-
-// May reports whether the user has a scope.
-func (s shown) May(scope string) bool { return s.v.may(scope) }
-
-// Sees reports whether the user may read what needs a scope.
-func (s shown) Sees(scope string) bool { return s.v.may(scope) || s.v.may(server.ScopeAdmin) }
-
-// Content reports whether the user may see texts.
-func (s shown) Content() bool { return s.v.content() }
-
-// CSRF is what forms contain.
-func (s shown) CSRF() string { return s.v.csrf }
-
-// Keys reports whether users sign in.
-func (s shown) Keys() bool { return s.v.c.o.Authenticator != nil }
-
-// KeyID names the key of the user.
-func (s shown) KeyID() string { return s.v.who.KeyID }
-
-// Chosen is the tenant that the address names, empty if it names none.
-func (s shown) Chosen() string {
-	if s.v.chosen {
-		return s.v.tenantName()
+// shown returns what the layout shows on a page.
+func (v *visit) shown(name, title string, data any) shown {
+	s := shown{
+		Title: title, Name: name, Data: data, Link: v.link, May: v.may,
+		Sees:  func(scope string) bool { return v.may(scope) || v.may(server.ScopeAdmin) },
+		Known: len(v.who.Scopes) > 0, Content: v.content(), Jobs: v.c.o.Jobs != nil, Keys: v.c.o.Authenticator != nil,
+		All:  v.all && (name == "builds" || name == "now" || name == "costs"),
+		CSRF: v.csrf, KeyID: v.who.KeyID, Tenant: v.tenantName(), Tenants: v.choices(),
 	}
-	return ""
-}
-
-// Tenant is whose data is shown.
-func (s shown) Tenant() string { return s.v.tenantName() }
-
-// All reports whether the page is of all tenants.
-func (s shown) All() bool {
-	return s.v.all && (s.Name == "builds" || s.Name == "now" || s.Name == "costs")
+	if v.chosen {
+		s.Chosen = s.Tenant
+	}
+	return s
 }
 
 // maxTenants is how many tenants can be chosen from.
 const maxTenants = 500
 
-// Tenants are the tenants that an admin can choose.
-func (s shown) Tenants() []string {
-	if !s.v.may(server.ScopeAdmin) {
+// choices are the tenants that an admin can choose.
+func (v *visit) choices() []string {
+	if !v.may(server.ScopeAdmin) {
 		return nil
 	}
-	list, _ := s.v.tenants() // the others can still be chosen
+	list, _ := v.tenants() // the others can still be chosen
 	return list[:min(len(list), maxTenants)]
 }
 
@@ -106,7 +97,7 @@ func (v *visit) tenants() ([]string, error) {
 // show answers with a page.
 func (v *visit) show(status int, name, title string, data any) {
 	var b bytes.Buffer
-	err := v.c.pages.byName[name].ExecuteTemplate(&b, "layout", shown{v, title, name, data})
+	err := v.c.pages.byName[name].ExecuteTemplate(&b, "layout", v.shown(name, title, data))
 	if err != nil {
 		v.c.log.Error("console: page fails", "page", v.r.URL.Path, "error", err)
 		status = http.StatusInternalServerError

@@ -25,6 +25,8 @@ type pluginRow struct {
 	// Granted are the grants of the configuration, and Last the calls that failed last.
 	Granted []grant
 	Last    []lastFailure
+	// Kept are the last failed calls with what repeats them.
+	Kept []keptFailure
 }
 
 // lastFailure is a failure with the address of its build.
@@ -55,7 +57,7 @@ func (v *visit) plugins() error {
 	settings := v.c.o.App.Settings()
 	for i := range list {
 		row := describe(&list[i])
-		row.Granted, row.Last = grantsOf(settings, row.Name), v.lastFailures(row.Name)
+		row.Granted, row.Last, row.Kept = grantsOf(settings, row.Name), v.lastFailures(row.Name), v.keptFailures(row.Name)
 		d.Rows = append(d.Rows, row)
 	}
 	v.show(http.StatusOK, "plugins", "Plugins", d)

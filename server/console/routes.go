@@ -20,6 +20,7 @@ func (c *Console) Routes() []server.Route {
 		route("GET", "/console/assets/", "consoleAsset"), route("GET", "/console/events", "consoleEvents"),
 		route("POST", "/console/sign-in", "consoleSignIn"), route("POST", "/console/sign-out", "consoleSignOut"),
 		route("POST", "/console/build/again", "consoleRebuild"), route("POST", "/console/fact/delete", "consoleDeleteFact"),
+		route("POST", "/console/notes/change", "consoleChangeNote"),
 		route("GET", "/console/sign-in", "consoleSignInForm"),
 	}
 }
@@ -66,13 +67,18 @@ var pageOf = map[string]page{
 	"GET /console/conversation":  {"", (*visit).conversation},
 	"GET /console/costs":         {"", (*visit).costs},
 	"GET /console/collections":   {server.ScopeCollections, (*visit).collections},
+	"GET /console/jobs":          {server.ScopeCollectionsWrite, (*visit).jobs},
 	"GET /console/keys":          {server.ScopeAdmin, (*visit).keys},
 	"GET /console/plugins":       {server.ScopeAdmin, (*visit).plugins},
+	"GET /console/plugins/case":  {server.ScopeContent, (*visit).failureCase},
 	"GET /console/memory":        {server.ScopeMemoryRead, (*visit).memory},
 	"GET /console/fact":          {server.ScopeMemoryRead, (*visit).fact},
 	"POST /console/fact/delete":  {server.ScopeMemoryWrite, (*visit).deleteFact},
+	"GET /console/notes":         {server.ScopeMemoryRead, (*visit).notes},
+	"POST /console/notes/change": {server.ScopeMemoryWrite, (*visit).changeNote},
 	"GET /console/run":           {server.ScopeMemoryRead, (*visit).run},
 	"GET /console/configuration": {server.ScopeAdmin, (*visit).configuration},
+	"GET /console/rollout":       {server.ScopeAdmin, (*visit).rollout},
 	"POST /console/sign-out":     {"", (*visit).signOut},
 }
 

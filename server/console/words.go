@@ -4,11 +4,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"html/template"
 	"math"
 	"strconv"
 	"strings"
 	"time"
+
+	template "github.com/DataDog/datadog-agent/pkg/template/html"
 
 	"github.com/anchor-host/anchor-host/internal/plain"
 )
@@ -19,6 +20,7 @@ var words = template.FuncMap{
 	"line": plain.Line, "short": short, "text": longText, "time": when, "iso": iso, "ms": millis, "count": count, "size": size,
 	"percent": percent, "dollars": dollars, "digest": shortDigest, "fixed": func(x float64) string { return strconv.FormatFloat(x, 'f', 3, 64) },
 	"seconds": func(d time.Duration) string { return d.Round(time.Millisecond).String() },
+	"zero":    time.Time.IsZero,
 	"dash": func(s string) string {
 		if s == "" {
 			return "–"

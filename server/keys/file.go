@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -90,12 +91,7 @@ func (k *Key) State(now time.Time) string {
 
 // Find returns the place of a key in the list, or -1.
 func (f *File) Find(id string) int {
-	for i := range f.Keys {
-		if f.Keys[i].ID == id {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(f.Keys, func(k Key) bool { return k.ID == id })
 }
 
 // Read reads a file of keys. If there is none, the error wraps [fs.ErrNotExist].
@@ -218,10 +214,7 @@ func CheckScopes(scopes []string) error {
 }
 
 func checkTenant(s string) error {
-	if s == "" || (store.Key{Tenant: s, Kind: "turn"}).Validate() != nil {
-		return fmt.Errorf("want a name of 1 to %d bytes without control characters, got %.100q", store.MaxName, s)
-	}
-	return nil
+	return config.CheckTenant(s)
 }
 
 // Limits returns the limits of a tenant.

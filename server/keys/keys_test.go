@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anchor-host/anchor-host/internal/await"
+	"github.com/anchor-host/anchor-host/internal/testkit/await"
 	"github.com/anchor-host/anchor-host/server"
 	"github.com/anchor-host/anchor-host/server/quota"
 )

@@ -6,6 +6,7 @@ import (
 	"crypto/subtle"
 	"encoding/hex"
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -72,12 +73,7 @@ func validID(s string) bool { return len(s) >= minID && len(s) <= maxID && plain
 
 // plain reports whether a text has only letters and digits of ASCII.
 func plain(s string) bool {
-	for _, c := range []byte(s) {
-		if (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc([]byte(s), func(c byte) bool { return (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') })
 }
 
 // sent returns the key in the header of a request. It is in Authorization, with the scheme

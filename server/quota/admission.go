@@ -40,8 +40,9 @@ type Admission struct {
 	limiter *Limiter
 	queue   *Queue
 
-	mu     sync.Mutex
-	stocks map[string]*stock
+	mu       sync.Mutex
+	stocks   map[string]*stock
+	exchange *exchange // nil unless the limits are shared with other hosts
 }
 
 // stock is how much the store had of a tenant lately, with what was added since.

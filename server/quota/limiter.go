@@ -23,6 +23,9 @@ type Limiter struct {
 	mu       sync.Mutex
 	accounts map[holder]*account
 	recent   *list.List // of *account, the one that was used last in front
+	sharing  bool       // with other hosts, so that what is used is noted
+	hosts    int        // there were when they last told each other something
+	weight   float64    // how many times something counts; 1 unless the other hosts are out of reach
 }
 
 // holder names a tenant or a key.
@@ -35,6 +38,9 @@ type account struct {
 	holder
 	buckets [buckets]bucket
 	builds  int
+	// elsewhere are the builds on other hosts, and noted is what they do not know yet.
+	elsewhere int
+	noted     [buckets]float64
 	// empty is when all buckets have forgotten everything.
 	empty time.Duration
 	place *list.Element
@@ -44,7 +50,7 @@ type account struct {
 // its key alone. It is called for each request, and may return something else each time.
 func NewLimiter(limits func(server.Principal) (tenant, key Limits)) *Limiter {
 	start := time.Now()
-	return &Limiter{limits: limits, clock: func() time.Duration { return time.Since(start) }, accounts: map[holder]*account{}, recent: list.New()}
+	return &Limiter{limits: limits, clock: func() time.Duration { return time.Since(start) }, accounts: map[holder]*account{}, recent: list.New(), weight: 1}
 }
 
 // held is an account with its limits, for one request.
@@ -86,7 +92,7 @@ func (l *Limiter) admit(p server.Principal, isBuild bool, counted float64, heade
 			continue
 		}
 		if policies := h.limits.policies(); policies[requests].limit > 0 && counted > 0 {
-			h.use(requests, counted, &policies[requests], now)
+			l.use(h.account, requests, counted, &policies[requests], now)
 		}
 		if isBuild {
 			h.builds++
@@ -96,6 +102,14 @@ func (l *Limiter) admit(p server.Principal, isBuild bool, counted float64, heade
 		tell(header, both)
 	}
 	return func(u server.Usage) { l.settle(both, isBuild, u) }, nil
+}
+
+// use enters what was used on this host.
+func (l *Limiter) use(a *account, i int, n float64, p *policy, now time.Duration) {
+	if l.sharing {
+		a.noted[i] += n
+	}
+	a.use(i, n*l.weight, p, now)
 }
 
 // use enters what was used into a bucket.
@@ -137,7 +151,12 @@ func (l *Limiter) drop(now time.Duration) {
 }
 
 // idle reports whether a new account would be the same.
-func (a *account) idle(now time.Duration) bool { return a.builds == 0 && now >= a.empty }
+func (a *account) idle(now time.Duration) bool {
+	return a.builds+a.elsewhere == 0 && a.noted == [buckets]float64{} && now >= a.empty
+}
+
+// running is the number of builds on all hosts.
+func (a *account) running() int { return a.builds + a.elsewhere }
 
 // check brings the buckets up to date, and says whether a request may run.
 func (h *held) check(now time.Duration, isBuild bool, counted float64) error {
@@ -158,7 +177,7 @@ func (h *held) check(now time.Duration, isBuild bool, counted float64) error {
 			return h.refuse(policies[i].name, wait, &policies)
 		}
 	}
-	if most := h.limits.ConcurrentBuilds; isBuild && most > 0 && h.builds >= most {
+	if most := h.limits.ConcurrentBuilds; isBuild && most > 0 && h.running() >= most {
 		return h.refuse("builds", time.Second, &policies)
 	}
 	return nil
@@ -182,7 +201,7 @@ func (l *Limiter) settle(both [2]held, isBuild bool, u server.Usage) {
 			if policies[i].limit == 0 || used <= 0 {
 				continue
 			}
-			a.use(i, used, &policies[i], now)
+			l.use(a, i, used, &policies[i], now)
 		}
 	}
 }
@@ -224,7 +243,7 @@ func tell(header http.Header, both [2]held) {
 			}
 		}
 		if n := h.limits.ConcurrentBuilds; n > 0 {
-			left := max(0, n-h.builds)
+			left := max(0, n-h.running())
 			note(buckets, int64(left), buildsField(n), fmt.Sprintf("%q;r=%d", "builds", left))
 		}
 	}

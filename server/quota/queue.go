@@ -1,6 +1,7 @@
 package quota
 
 import (
+	"cmp"
 	"container/list"
 	"context"
 	"net/http"
@@ -316,9 +317,7 @@ func (q *Queue) release(s *share, took time.Duration) {
 	defer q.mu.Unlock()
 	s.running, q.running = s.running-1, q.running-1
 	s.had += took
-	if q.average == 0 {
-		q.average = took
-	}
+	q.average = cmp.Or(q.average, took)
 	q.average += (took - q.average) / smoothing
 	if tenants := len(q.shares) - q.ahead.Len(); tenants > 1 && s.waiters.Len() == 0 && s.running+s.kept < q.fair() {
 		moment := min(took, maxKept)

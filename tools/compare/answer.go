@@ -22,8 +22,9 @@ type answer struct {
 	out, err string
 }
 
-// run runs the case with a binary, in an empty folder and without an environment.
-func (c *randomCase) run(ctx context.Context, binary, plugins string) answer {
+// run runs the case with a binary, in an empty folder and without an environment. With migrate its
+// configuration is first rewritten by the binary.
+func (c *randomCase) run(ctx context.Context, binary, plugins string, migrate bool) answer {
 	dir, err := os.MkdirTemp("", "compare-")
 	if err != nil {
 		return answer{code: -1, err: err.Error()}
@@ -46,18 +47,27 @@ func (c *randomCase) run(ctx context.Context, binary, plugins string) answer {
 	if binary, err = filepath.Abs(binary); err != nil {
 		return answer{code: -1, err: err.Error()}
 	}
-	cmd := exec.CommandContext(ctx, binary, args...)
-	cmd.Dir = dir
 	// All cases share a home folder, which keeps machine code and its keys. The stores of cases
 	// are elsewhere.
 	home := filepath.Join(os.TempDir(), "compare-"+filepath.Base(binary))
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		return answer{code: -1, err: err.Error()}
 	}
-	cmd.Env = []string{"HOME=" + home, "XDG_DATA_HOME=" + dir}
+	if migrate {
+		if a := command(ctx, binary, dir, home, "config", "migrate", "--write"); a.code != 0 {
+			return a
+		}
+	}
+	return command(ctx, binary, dir, home, args...)
+}
+
+// command runs a binary in a folder.
+func command(ctx context.Context, binary, dir, home string, args ...string) answer {
+	cmd := exec.CommandContext(ctx, binary, args...)
+	cmd.Dir, cmd.Env = dir, []string{"HOME=" + home, "XDG_DATA_HOME=" + dir}
 	var out, diag bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &diag
-	err = cmd.Run()
+	err := cmd.Run()
 	a := answer{out: out.String(), err: strings.ReplaceAll(diag.String(), dir, "DIR")}
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {

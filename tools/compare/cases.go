@@ -37,13 +37,14 @@ func makeCase(n uint64, plugins bool) *randomCase {
 		c.args = []string{"build", "--request", "request.json"}
 	case m.chance(55):
 		c.kind = "configurations"
-		c.add("anchor.yaml", m.config())
+		config := m.config()
+		c.add("anchor.yaml", config)
 		c.args = []string{"build", "-o", pick(m, "json", "text")}
 		if m.chance(70) {
 			c.add("items.json", m.items())
 			c.args = append(c.args, "--items", "items.json")
 		}
-		if m.chance(30) {
+		if _, stated := config["window"].(object)["answer"]; m.chance(30) && !stated { // a preset once replaced it
 			c.args = append(c.args, "--set", "window.budget.preset="+pick(m, "chat", "rag", "agent"))
 		}
 		c.args = append(c.args, m.text(12))

@@ -3,6 +3,7 @@ package deploy
 import (
 	"fmt"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -21,6 +22,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/storeurl"
 	"github.com/anchor-host/anchor-host/server/keys"
 )
 
@@ -35,6 +37,11 @@ const unconfigured = 15 * time.Second
 type set struct {
 	config     core.ConfigMap
 	keys       core.Secret
+	store      core.Secret // of a cluster, as the next ones
+	database   apps.StatefulSet
+	init       core.ConfigMap
+	address    core.Service
+	fence      networking.NetworkPolicy
 	disk       core.PersistentVolumeClaim
 	deployment apps.Deployment
 	service    core.Service
@@ -45,39 +52,59 @@ type set struct {
 
 func readSet(t *testing.T) *set {
 	t.Helper()
-	s := &set{}
+	return readFolders(t, &set{}, "kubernetes")
+}
+
+// readFolders reads the files of folders, of which the later ones replace those of the same name.
+func readFolders(t *testing.T, s *set, folders ...string) *set {
+	t.Helper()
+	cluster := len(folders) > 1
 	files := map[string]any{
 		"configmap": &s.config, "secret": &s.keys, "pvc": &s.disk, "deployment": &s.deployment, "service": &s.service,
 		"poddisruptionbudget": &s.budget, "networkpolicy": &s.network, "podmonitor": &s.monitor,
 	}
-	entries, err := os.ReadDir(filepath.Join(pages, "kubernetes"))
-	if err != nil {
-		t.Fatal(err)
+	if cluster {
+		files["store"], files["database"], files["database-init"] = &s.store, &s.database, &s.init
+		files["database-service"], files["database-networkpolicy"] = &s.address, &s.fence
+		delete(files, "pvc")
 	}
-	for _, e := range entries {
-		name := strings.TrimSuffix(e.Name(), ".yaml")
+	paths := map[string]string{}
+	for _, folder := range folders {
+		entries, err := os.ReadDir(filepath.Join(pages, folder))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			paths[e.Name()] = filepath.Join(pages, folder, e.Name())
+		}
+	}
+	if cluster {
+		delete(paths, "pvc.yaml")
+	}
+	for base, path := range paths {
+		name := strings.TrimSuffix(base, ".yaml")
 		into, ok := files[name]
 		if !ok {
-			t.Errorf("%s: nothing tests this file", e.Name())
+			t.Errorf("%s: nothing tests this file", path)
 			continue
 		}
 		delete(files, name)
-		text, err := os.ReadFile(filepath.Join(pages, "kubernetes", e.Name()))
+		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if err := yaml.UnmarshalStrict(text, into); err != nil {
-			t.Errorf("%s: %v", e.Name(), err)
+			t.Errorf("%s: %v", path, err)
 		}
 		v := reflect.ValueOf(into).Elem()
 		kind := v.FieldByName("TypeMeta").Interface().(meta.TypeMeta)
 		if want := v.Type().Name(); kind.Kind != want {
-			t.Errorf("%s: kind %s, want %s", e.Name(), kind.Kind, want)
+			t.Errorf("%s: kind %s, want %s", path, kind.Kind, want)
 		}
 		// The last part of the package's path is the version.
 		path := v.Type().PkgPath()
 		if version := path[strings.LastIndexByte(path, '/')+1:]; !strings.HasSuffix("/"+kind.APIVersion, "/"+version) {
-			t.Errorf("%s: apiVersion %s, want %s", e.Name(), kind.APIVersion, version)
+			t.Errorf("%s: apiVersion %s, want %s", path, kind.APIVersion, version)
 		}
 	}
 	for name := range files {
@@ -89,9 +116,82 @@ func readSet(t *testing.T) *set {
 	return s
 }
 
+// Three pods share a database, whose URL they get from a Secret, and no disk. One at a time may be away.
+func TestCluster(t *testing.T) {
+	s := readFolders(t, &set{}, "kubernetes", "cluster")
+	checkParts(t, s)
+	d, pod := &s.deployment.Spec, &s.deployment.Spec.Template.Spec
+	if *d.Replicas != 3 || d.Strategy.Type != apps.RollingUpdateDeploymentStrategyType || d.Strategy.RollingUpdate.MaxUnavailable.IntValue() != 0 {
+		t.Errorf("%d replicas, %+v", *d.Replicas, d.Strategy)
+	}
+	if budget := s.budget.Spec.MaxUnavailable; budget == nil || budget.IntValue() != 1 {
+		t.Errorf("the budget lets %v be away", budget)
+	}
+	for _, v := range pod.Volumes {
+		if v.PersistentVolumeClaim != nil {
+			t.Errorf("pods share the disk %s", v.Name)
+		}
+	}
+	var url string
+	for _, e := range pod.Containers[0].Env {
+		if from := e.ValueFrom; e.Name == "ANCHOR_HOST_STORE_PATH" && from != nil && from.SecretKeyRef != nil && from.SecretKeyRef.Name == s.store.Name {
+			url = s.store.StringData[from.SecretKeyRef.Key]
+		}
+	}
+	address, _, err := storeurl.Split(url)
+	if err != nil || !storeurl.Is(address) {
+		t.Errorf("the store of the Secret is %q, %v", url, err)
+	}
+	open := slices.ContainsFunc(s.network.Spec.Egress, func(r networking.NetworkPolicyEgressRule) bool {
+		return slices.ContainsFunc(r.Ports, func(p networking.NetworkPolicyPort) bool { return p.Port.IntValue() == 5432 })
+	})
+	if !open {
+		t.Error("the pods may not reach the database")
+	}
+}
+
+// The hosts reach the database by the name and the password of the Secret, as a role that is no administrator, and
+// nobody else does.
+func TestDatabaseOfACluster(t *testing.T) {
+	s := readFolders(t, &set{}, "kubernetes", "cluster")
+	own := labels.Set(s.database.Spec.Template.Labels)
+	for what, selector := range map[string]*meta.LabelSelector{
+		"database": s.database.Spec.Selector, "service": {MatchLabels: s.address.Spec.Selector}, "policy": &s.fence.Spec.PodSelector,
+	} {
+		if got, err := meta.LabelSelectorAsSelector(selector); err != nil || got.Empty() || !got.Matches(own) {
+			t.Errorf("%s: its selector does not find the pod: %v, %v", what, selector, err)
+		}
+	}
+	address, err := url.Parse(s.store.StringData["url"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if password, _ := address.User.Password(); password != s.store.StringData["password"] || address.Host != s.address.Name+":"+fmt.Sprint(s.address.Spec.Ports[0].Port) {
+		t.Errorf("%s beside the password and the service %s", address, s.address.Name)
+	}
+	script := s.init.Data["anchor.sh"]
+	if user := address.User.Username(); !strings.Contains(script, "CREATE ROLE "+user+" LOGIN PASSWORD :'password';") || !strings.Contains(script, "CREATE DATABASE anchor OWNER "+user) || strings.Contains(script, "SUPERUSER") {
+		t.Errorf("the role of the URL is not made: %s", script)
+	}
+	pod := s.database.Spec.Template.Spec
+	for _, e := range pod.Containers[0].Env {
+		if from := e.ValueFrom; from != nil && (from.SecretKeyRef.Name != s.store.Name || s.store.StringData[from.SecretKeyRef.Key] == "") {
+			t.Errorf("%s is not in the Secret", e.Name)
+		}
+	}
+	if root := pod.SecurityContext.RunAsNonRoot; root == nil || !*root || len(s.database.Spec.VolumeClaimTemplates) != 1 {
+		t.Error("the database runs as root, or has no disk")
+	}
+	if from := s.fence.Spec.Ingress[0].From; len(s.fence.Spec.Ingress) != 1 || len(from) != 1 || !labels.SelectorFromSet(from[0].PodSelector.MatchLabels).Matches(labels.Set(s.deployment.Spec.Template.Labels)) {
+		t.Errorf("the policy lets in %v", from)
+	}
+}
+
 // The parts name each other, and the pod fits the configuration that it gets.
-func TestManifests(t *testing.T) {
-	s := readSet(t)
+func TestManifests(t *testing.T) { checkParts(t, readSet(t)) }
+
+func checkParts(t *testing.T, s *set) {
+	t.Helper()
 	pod := s.deployment.Spec.Template
 	own := labels.Set(pod.Labels)
 	for what, selector := range map[string]*meta.LabelSelector{
@@ -209,7 +309,12 @@ func mounts(t *testing.T, s *set, c *config.Loaded) {
 
 // The pod may do no more than it needs. The user is that of the image.
 func TestPodSecurity(t *testing.T) {
-	s := readSet(t)
+	checkSecurity(t, readSet(t))
+	checkSecurity(t, readFolders(t, &set{}, "kubernetes", "cluster"))
+}
+
+func checkSecurity(t *testing.T, s *set) {
+	t.Helper()
 	pod := s.deployment.Spec.Template.Spec
 	recipe, err := os.ReadFile(filepath.Join(pages, "Containerfile"))
 	if err != nil {

@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"time"
 
+	"golang.org/x/text/encoding/unicode"
+
 	"github.com/anchor-host/anchor-host/pipeline/ingest/parse"
 )
 
@@ -17,15 +19,32 @@ import (
 type engine struct {
 	name    string
 	command func(path string) []string
+	// input makes what the command reads from its standard input, nil for nothing.
+	input func(path string) ([]byte, error)
 }
 
 const own = "anchor-host"
 
 // references are what other programs find.
 var references = map[string]engine{
-	"pdf":  {"pdftotext", func(p string) []string { return []string{"pdftotext", "-q", p, "-"} }},
-	"docx": {"pandoc", func(p string) []string { return []string{"pandoc", "-f", "docx", "-t", "plain", "--wrap=none", p} }},
-	"html": {"w3m", func(p string) []string { return []string{"w3m", "-dump", "-T", "text/html", "-O", "utf-8", p} }},
+	"pdf":  {name: "pdftotext", command: func(p string) []string { return []string{"pdftotext", "-q", p, "-"} }},
+	"docx": {name: "pandoc", command: func(p string) []string { return []string{"pandoc", "-f", "docx", "-t", "plain", "--wrap=none", p} }},
+	"html": {name: "w3m", command: w3m, input: forW3m},
+}
+
+// w3m shows a page. By itself it writes the file name of a picture that has no text, which is no word of the page.
+func w3m(string) []string {
+	return []string{"w3m", "-dump", "-T", "text/html", "-O", "utf-8", "-o", "pseudo_inlines=0"}
+}
+
+// forW3m returns a page as w3m can read it: it does not know UTF-16, and reads each letter as a word.
+func forW3m(path string) ([]byte, error) {
+	page, err := os.ReadFile(path)
+	if bytes.HasPrefix(page, []byte("\xff\xfe")) || bytes.HasPrefix(page, []byte("\xfe\xff")) {
+		page, err = unicode.UTF16(unicode.LittleEndian, unicode.ExpectBOM).NewDecoder().Bytes(page)
+		page = append([]byte("\ufeff"), page...)
+	}
+	return page, err
 }
 
 // enginesOf returns what is measured: the reference only for its time and memory.
@@ -66,6 +85,13 @@ func (e engine) read(ctx context.Context, path string) (r reading, err error) {
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	var out, complaint bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &complaint
+	if e.input != nil {
+		in, err := e.input(path)
+		if err != nil {
+			return r, err
+		}
+		cmd.Stdin = bytes.NewReader(in)
+	}
 	err = cmd.Run()
 	if cmd.ProcessState == nil { // it did not begin: no fault of the document
 		return r, err

@@ -18,6 +18,34 @@ type set struct {
 	name, kind string
 	files      []string
 	target     float64 // for the share of words, 0 for none
+	// menus are the lines of pages that half of the set has, once they are known.
+	menus map[string]bool
+}
+
+// fewestPages is the size of a set in which lines that repeat are told from text.
+const fewestPages = 40
+
+// findMenus finds the lines that half of the pages of a set have: the menus of a site, which a reader may leave out.
+func (s *set) findMenus(ctx context.Context) error {
+	if s.menus = map[string]bool{}; s.kind != "html" || len(s.files) < fewestPages {
+		return nil
+	}
+	pages := map[string]int{}
+	for _, path := range s.files {
+		r, err := references[s.kind].read(ctx, path)
+		if err != nil {
+			return err
+		}
+		lines := strings.Split(r.text, "\n")
+		slices.Sort(lines)
+		for _, line := range slices.Compact(lines) {
+			pages[line]++
+		}
+	}
+	for line, n := range pages {
+		s.menus[line] = 2*n >= len(s.files)
+	}
+	return nil
 }
 
 // result is what an engine made of a set.
@@ -48,6 +76,11 @@ func (r *result) row(s set, e engine) string {
 // no words; one in which the reference finds none does not count.
 func (s *set) measure(ctx context.Context, e engine, verbose bool, w io.Writer) (*result, error) {
 	r := &result{}
+	if s.menus == nil {
+		if err := s.findMenus(ctx); err != nil {
+			return r, err
+		}
+	}
 	for _, path := range s.files {
 		ref, err := references[s.kind].read(ctx, path)
 		if err != nil {
@@ -82,12 +115,19 @@ func (s *set) measure(ctx context.Context, e engine, verbose bool, w io.Writer) 
 
 // agreed leaves out of what a reference finds in a PDF what says nothing about a reader: words that pdftotext does not
 // find in both of its orders, as it tears and glues turned or overlapping text, and lines at the edge of pages that
-// repeat, which a reader may leave out.
+// repeat, which a reader may leave out, as it may the menus of pages.
 func (s *set) agreed(ctx context.Context, path, text string, want map[string]int) (map[string]int, error) {
 	if s.kind != "pdf" {
+		for line := range strings.SplitSeq(text, "\n") {
+			if s.menus[line] {
+				for w, n := range count(line) {
+					want[w] = max(0, want[w]-n)
+				}
+			}
+		}
 		return want, nil
 	}
-	raw, err := (engine{"pdftotext -raw", func(p string) []string { return []string{"pdftotext", "-q", "-raw", p, "-"} }}).read(ctx, path)
+	raw, err := (engine{name: "pdftotext -raw", command: func(p string) []string { return []string{"pdftotext", "-q", "-raw", p, "-"} }}).read(ctx, path)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -32,6 +33,47 @@ func TestEdges(t *testing.T) {
 	}
 }
 
+// TestForW3m gives w3m a page of UTF-16 in UTF-8, and others as they are.
+func TestForW3m(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "page.html")
+	for page, want := range map[string]string{
+		"\xff\xfe<\x00p\x00>\x00\xe9\x00": "\ufeff<p>é",
+		"\xfe\xff\x00<\x00p\x00>\x00\xe9": "\ufeff<p>é",
+		"<p>\xe9":                         "<p>\xe9",
+	} {
+		if err := os.WriteFile(path, []byte(page), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := forW3m(path); err != nil || string(got) != want {
+			t.Errorf("%q: %q, error %v, want %q", page, got, err, want)
+		}
+	}
+}
+
+// TestMenus counts no line that half of a set has.
+func TestMenus(t *testing.T) {
+	dir := t.TempDir()
+	s := &set{kind: "html"}
+	for i := range fewestPages {
+		path := filepath.Join(dir, fmt.Sprint(i))
+		text := "Home About\nown" + fmt.Sprint(i) + "\n"
+		if i < fewestPages/4 {
+			text += "quarter\n"
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s.files = append(s.files, path)
+	}
+	former := references["html"]
+	defer func() { references["html"] = former }()
+	references["html"] = engine{name: "cat", command: func(p string) []string { return []string{"cat", p} }}
+	r, err := s.measure(t.Context(), engine{name: "none", command: func(string) []string { return []string{"echo", "quarter"} }}, false, io.Discard)
+	if err != nil || r.words != fewestPages+fewestPages/4 || r.found != fewestPages/4 {
+		t.Errorf("%d of %d words, error %v", r.found, r.words, err)
+	}
+}
+
 // TestFolder measures a document of its own, with a reference that is a program of the system.
 func TestFolder(t *testing.T) {
 	dir := t.TempDir()
@@ -42,8 +84,8 @@ func TestFolder(t *testing.T) {
 	if err != nil || len(sets) != 1 || sets[0].kind != "html" || len(sets[0].files) != 1 {
 		t.Fatalf("%+v, error %v", sets, err)
 	}
-	references["html"] = engine{"cat", func(p string) []string { return []string{"cat", p} }}
-	r, err := sets[0].measure(context.Background(), engine{"half", func(string) []string { return []string{"echo", "two p"} }}, false, io.Discard)
+	references["html"] = engine{name: "cat", command: func(p string) []string { return []string{"cat", p} }}
+	r, err := sets[0].measure(context.Background(), engine{name: "half", command: func(string) []string { return []string{"echo", "two p"} }}, false, io.Discard)
 	if err != nil || r.words != 3 || r.found != 2 || r.read != 1 {
 		t.Errorf("%+v, error %v", r, err)
 	}

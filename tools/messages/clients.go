@@ -75,3 +75,18 @@ func output(command string, stdin []byte, args ...string) ([]byte, error) {
 	}
 	return out, err
 }
+
+// inHome runs a command with a home folder and a working folder of its own, and returns its output, or what it said if it has none.
+func inHome(command, home, dir string, args ...string) (string, error) {
+	cmd := exec.Command(command, args...)
+	cmd.Dir, cmd.Env = dir, []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "CLAUDE_CONFIG_DIR=" + home + "/.claude", "CODEX_HOME=" + home + "/.codex"}
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("%s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(errs.String()))
+	}
+	if out.Len() == 0 {
+		return errs.String(), nil
+	}
+	return out.String(), nil
+}

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs the clients that package-lock.json pins into build/clients, and runs
-# `messages record|clients ARGUMENT` where nothing but loopback exists:
-#   clients.sh record DIR      clients.sh clients COMMAND
+# `messages record|clients|agents ARGUMENT` where nothing but loopback exists:
+#   clients.sh record DIR      clients.sh clients COMMAND      clients.sh "agents -show" COMMAND
 # Needs npm, unshare and ip. Says what is missing.
 set -eu
 verb=$1
@@ -28,4 +28,4 @@ if ! cmp -s $from/package-lock.json "$to/installed.json"; then
 	cp $from/package-lock.json "$to/installed.json"
 fi
 ${GO:-go} -C $from build -o "$to/messages" .
-exec unshare -rn sh -c 'ip link set lo up && exec "$@"' sh "$to/messages" "$verb" -bin "$to/node_modules/.bin" "$argument"
+exec unshare -rn sh -c 'ip link set lo up && exec "$@"' sh "$to/messages" $verb -bin "$to/node_modules/.bin" "$argument"

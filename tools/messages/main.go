@@ -22,6 +22,8 @@ const usage = `usage:
   messages generate [-simple] FORM SEED N  print a body with N messages
   messages record [-bin DIR] OUT           run the clients and keep some requests, redacted, in OUT
   messages clients [-bin DIR] COMMAND      run the clients and judge what COMMAND makes of each request
+  messages agents [-bin DIR] [-show] COMMAND
+                                           connect the clients to COMMAND, run sessions, and judge what their APIs get
   messages peers [-python P] COMMAND       truncate histories with other libraries and with COMMAND, and judge all
 forms: anthropic, openai, openai-responses, gemini`
 
@@ -45,6 +47,8 @@ func run(args []string) error {
 		return record(args[1:])
 	case "peers":
 		return peers(args[1:])
+	case "agents":
+		return agents(args[1:])
 	case "clients":
 		return clients(args[1:])
 	}

@@ -16,11 +16,17 @@ skip() {
 	exit
 }
 
-# has RUSTC: does it bring the library of the target?
+# has RUSTC: does it compile for the target? A library of another version is no library.
 has() {
 	command -v "$1" >/dev/null || return 1
-	root=$("$1" --print sysroot 2>/dev/null) || return 1
-	ls "$root/lib/rustlib/$target/lib/"libstd-*.rlib >/dev/null 2>&1
+	if said=$(echo 'pub fn f() {}' | "$1" --target $target --crate-type rlib --emit metadata -o $bin/probe.rmeta - 2>&1); then
+		rm -f $bin/probe.rmeta
+		return 0
+	fi
+	case $said in *E0786* | *E0514* | *E0460*)
+		echo "rust: $1 and its standard library for $target are of different versions: install both from one place, in one version" >&2 ;;
+	esac
+	return 1
 }
 
 if [ -x $bin/cargo ] && has $bin/rustc; then exit 0; fi
@@ -33,6 +39,7 @@ if ! [ -x /usr/bin/cargo ] || ! has /usr/bin/rustc || ! command -v wasm-ld-14 >/
 	echo "rust: installing Rust 1.63 and lld 14 from Debian's packages (about 550 MB, half a minute)" >&2
 	apt-get update -qq
 	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $packages >/dev/null
+	has /usr/bin/rustc || skip "/usr/bin/rustc does not compile for $target (as root on Debian: apt-get install --reinstall $packages)"
 fi
 
 # Debian's rustc has no linker for WebAssembly of its own, and reads only the
@@ -44,7 +51,7 @@ END
 cat > $bin/cargo <<'END'
 #!/bin/sh
 here=$(dirname "$(readlink -f "$0")")
-export RUSTC="$here/rustc" CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER=wasm-ld-14
+export RUSTC="$here/rustc" CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER=wasm-ld-14 CARGO_TARGET_WASM32_WASI_LINKER=wasm-ld-14
 exec /usr/bin/cargo "$@"
 END
 chmod +x $bin/rustc $bin/cargo

@@ -7,6 +7,7 @@ package plainjson
 import (
 	"bytes"
 	"encoding/json"
+	"reflect"
 	"strconv"
 	"unicode/utf8"
 
@@ -19,6 +20,8 @@ import (
 type Reader struct {
 	b  []byte
 	at int
+	// names are the names of the fields of structs that were met.
+	names map[reflect.Type][]string
 }
 
 // Read has read take the one value of a document, and reports whether all of it was as expected.

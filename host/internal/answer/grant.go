@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"github.com/anchor-host/anchor-host/abi"
-	"github.com/anchor-host/anchor-host/host/internal/guest"
+	"github.com/anchor-host/anchor-host/host/internal/fault"
 	"github.com/anchor-host/anchor-host/host/spec"
 )
 
@@ -68,10 +68,10 @@ func (g *Grant) highest(source string) int {
 
 // Check holds changes to rows to the grant, and sets source and priority of new items where the
 // guest states none. rows may be nil. Only the number of tokens is left to [Grant.Counted]. Errors are
-// a *[guest.Fault].
+// a *[fault.Fault].
 func (g *Grant) Check(c *abi.Changes, rows abi.Rows) error {
 	if n := len(c.Items); n > g.MaxItems && g.Writes.Has(abi.ChangeItems) {
-		return guest.Faultf(abi.ReasonOutputTooLarge, "adds %d items, allowed %d", n, g.MaxItems)
+		return fault.New(abi.ReasonOutputTooLarge, "adds %d items, allowed %d", n, g.MaxItems)
 	}
 	n := 0
 	if rows != nil {
@@ -80,9 +80,9 @@ func (g *Grant) Check(c *abi.Changes, rows abi.Rows) error {
 	err := c.Check(n, g.Grant)
 	switch {
 	case errors.Is(err, abi.ErrNotGranted):
-		return &guest.Fault{Reason: abi.ReasonDenied, Err: err}
+		return &fault.Fault{Reason: abi.ReasonDenied, Err: err}
 	case err != nil:
-		return &guest.Fault{Reason: abi.ReasonInvalidOutput, Err: err}
+		return &fault.Fault{Reason: abi.ReasonInvalidOutput, Err: err}
 	}
 	if err := g.checkEdits(c.Edits, rows); err != nil {
 		return err
@@ -100,7 +100,7 @@ func (g *Grant) checkEdits(edits []abi.Edit, rows abi.Rows) error {
 		}
 		row := int(e.Row)
 		if highest := max(g.highest(rows.Source(row)), rows.Priority(row)); *e.Priority > highest {
-			return guest.Faultf(abi.ReasonDenied, "edits[%d]: row %d: priority %d is not granted (the step may state at most %d)",
+			return fault.New(abi.ReasonDenied, "edits[%d]: row %d: priority %d is not granted (the step may state at most %d)",
 				i, row, *e.Priority, highest)
 		}
 	}
@@ -112,12 +112,10 @@ func (g *Grant) checkEdits(edits []abi.Edit, rows abi.Rows) error {
 func (g *Grant) settleItems(items []abi.NewItem) error {
 	for i := range items {
 		it := &items[i]
-		if it.Source == "" {
-			it.Source = g.source
-		}
+		it.Source = cmp.Or(it.Source, g.source)
 		highest := g.highest(it.Source)
 		if it.Priority > highest {
-			return guest.Faultf(abi.ReasonDenied, "items[%d]: priority %d is not granted (the step may state at most %d)", i, it.Priority, highest)
+			return fault.New(abi.ReasonDenied, "items[%d]: priority %d is not granted (the step may state at most %d)", i, it.Priority, highest)
 		}
 		it.Priority = cmp.Or(it.Priority, min(abi.DefaultPriority(it.Source), highest))
 	}
@@ -155,7 +153,7 @@ func (n *Texts) add(text string, before, at int) {
 }
 
 // Counted puts the counts of new texts into tokens, which has a place for each edit and each
-// new item. It refuses more tokens than the grant allows with a *[guest.Fault].
+// new item. It refuses more tokens than the grant allows with a *[fault.Fault].
 func (g *Grant) Counted(n *Texts, counts, tokens []int) error {
 	added := 0
 	for i, count := range counts {
@@ -163,7 +161,7 @@ func (g *Grant) Counted(n *Texts, counts, tokens []int) error {
 		added += max(0, count-n.before[i])
 	}
 	if added > g.tokens {
-		return guest.Faultf(abi.ReasonOutputTooLarge, "adds %d tokens, allowed %d", added, g.tokens)
+		return fault.New(abi.ReasonOutputTooLarge, "adds %d tokens, allowed %d", added, g.tokens)
 	}
 	return nil
 }

@@ -4,13 +4,13 @@ import (
 	"strings"
 
 	"github.com/anchor-host/anchor-host/abi"
-	"github.com/anchor-host/anchor-host/host/internal/guest"
+	"github.com/anchor-host/anchor-host/host/internal/fault"
 	"github.com/anchor-host/anchor-host/host/internal/guesttext"
 )
 
 // CheckReply checks what the contract says of a document beyond its form. changed is false if
 // the guest answered that nothing changes. texts is the number of texts that were to be counted,
-// and parts are what the guest was sent. Errors are a *[guest.Fault].
+// and parts are what the guest was sent. Errors are a *[fault.Fault].
 func CheckReply(reply any, changed bool, texts int, parts abi.PartSet) error {
 	switch r := reply.(type) { // these two must not answer that nothing changes
 	case *abi.FormatReply:
@@ -106,11 +106,11 @@ func checkProvided(r *abi.ProvideReply, parts abi.PartSet) error {
 		}
 	}
 	if st := r.State; st != nil && (st.RunID != "" || st.Messages != nil) {
-		return guest.Faultf(abi.ReasonDenied, "state: run_id and messages are not the guest's to change (it may name observations, reflection, data)")
+		return fault.New(abi.ReasonDenied, "state: run_id and messages are not the guest's to change (it may name observations, reflection, data)")
 	}
 	return nil
 }
 
 func invalid(format string, args ...any) error {
-	return guest.Faultf(abi.ReasonInvalidOutput, format, args...)
+	return fault.New(abi.ReasonInvalidOutput, format, args...)
 }

@@ -1,6 +1,7 @@
 package codecache
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -22,7 +23,7 @@ import (
 // of wasmbin need no new one.
 const Format = "3"
 
-// maxSize bounds all entries together, in bytes: about a hundred stock Go guests.
+// maxSize bounds all entries together, in bytes: about fifty stock Go guests, whose code is in two files.
 const maxSize = 1 << 30
 
 // Key identifies a module and everything that its machine code depends on, except the sources
@@ -68,6 +69,8 @@ type Cache struct {
 	// lent are the names of the files offered to wazero. unsafe are the names of entries
 	// whose shells wazero may have compiled as modules without code.
 	lent, unsafe map[string]bool
+	// unmade is why the last entry that could not be made was not.
+	unmade error
 }
 
 // Open opens the cache in a store. The runtime of its user must be made with [Cache.Wazero].
@@ -146,6 +149,7 @@ func (c *Cache) Load(ctx context.Context, rt wazero.Runtime, key Key, shell []by
 	case err != nil: // wazero may have compiled the shell itself
 		c.distrust(entry)
 	case c.taken(o):
+		_ = c.mapped(entry, compiled, leastMapped) // it says why not
 		return compiled
 	default: // wazero rejected the code: it is of another processor, or damaged in a new way
 		_ = compiled.Close(ctx)
@@ -246,6 +250,9 @@ func (c *Cache) Compile(ctx context.Context, rt wazero.Runtime, key Key, wasm, s
 		}
 	} else {
 		c.o.Store.Log.Debug("machine code of a module is not kept", "reason", err)
+		c.mu.Lock()
+		c.unmade = err
+		c.mu.Unlock()
 	}
 	return c.compileAlone(ctx, rt, wasm)
 }
@@ -264,6 +271,17 @@ func (c *Cache) compileAlone(ctx context.Context, rt wazero.Runtime, wasm []byte
 		compiled, err = c.o.Compile(ctx, rt, wasm)
 	}
 	return compiled, err
+}
+
+// Kept returns nil if the cache has an entry for a key, else why it has none.
+func (c *Cache) Kept(key Key) error {
+	_, err := os.Lstat(filepath.Join(c.dir, c.nameEntry(key)))
+	if err == nil {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return cmp.Or(c.unmade, err)
 }
 
 func (c *Cache) remove(entry string) { _ = os.RemoveAll(filepath.Join(c.dir, entry)) }

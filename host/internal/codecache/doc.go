@@ -12,4 +12,7 @@
 // under the name of the module's shell, a module without code, which is much faster to
 // decode; see wasmbin.Shell. Before the first such entry is made, a trial checks that wazero
 // behaves like this.
+//
+// wazero reads machine code into memory of its own. On Linux an entry has the code in a second
+// file, whose pages take the place of that memory.
 package codecache

@@ -15,10 +15,15 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
-// codeKey identifies the machine code of a module.
+// codeKey identifies the machine code of a module. Modules that differ in nothing but their data share
+// it: a language's runtime that runs the sources in its data is compiled once for many plugins.
 func codeKey(s *Source, o wasmbin.MeterOptions) (key Key) {
 	h := sha256.New()
-	fmt.Fprintf(h, "%s %s sha256:%x\n", codecache.Format, wasmbin.Revision(), s.Digest)
+	if s.Facts.Code == [sha256.Size]byte{} {
+		fmt.Fprintf(h, "%s %s sha256:%x\n", codecache.Format, wasmbin.Revision(), s.Digest)
+	} else {
+		fmt.Fprintf(h, "%s %s code:%x\n", codecache.Format, wasmbin.Revision(), s.Facts.Code)
+	}
 	fmt.Fprintf(h, "%q %q %q %d %d %+v\n", o.TickModule, o.TickName, o.FuelExport, o.MaxMemoryPages, o.MaxTable, o.Bounds)
 	if o.Trace != nil {
 		fmt.Fprintf(h, "trace %q\n", o.Trace)
@@ -85,14 +90,18 @@ func (c *Compiler) compileAnew(ctx context.Context, e *Engine, s *Source, o wasm
 		ctx = parallel(ctx)
 	}
 	var compiled wazero.CompiledModule
+	kept := code
 	if e.Features.On(wazerox.Shells) {
 		compiled, err = e.build(ctx, code, open.Wasm, shell)
 	} else {
+		kept = sha256.Sum256(open.Wasm)
 		compiled, err = e.own(ctx, open.Wasm)
 	}
 	if err != nil {
 		return nil, refusef("compile: %s", guesttext.Line(err.Error()))
 	}
 	open.Wasm = nil // it is compiled
-	return newModule(e, compiled, s, o, code, open), nil
+	m := newModule(e, compiled, s, o, code, open)
+	m.code = kept
+	return m, nil
 }

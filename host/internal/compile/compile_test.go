@@ -360,3 +360,59 @@ func TestCodeKey(t *testing.T) {
 		t.Error("the key changes")
 	}
 }
+
+// Modules that differ only in data share machine code, and keep their own data.
+func TestCodeIsSharedByData(t *testing.T) {
+	withData := func(text string) []byte {
+		return append(constant(7), append([]byte{0x0b, byte(6 + len(text)), 1, 0, 0x41, 0, 0x0b, byte(len(text))}, text...)...)
+	}
+	o := options()
+	a, b, c := source(t, withData("one")), source(t, withData("twice")), source(t, constant(7))
+	if codeKey(a, o.meter(a, false, 0)) != codeKey(b, o.meter(b, false, 0)) {
+		t.Error("other data need other machine code")
+	}
+	if codeKey(a, o.meter(a, false, 0)) == codeKey(c, o.meter(c, false, 0)) {
+		t.Error("a module without data has the machine code of one with data")
+	}
+	compiler := open(t, o)
+	for want, s := range map[string]*Source{"one": a, "twice": b} {
+		m, err := compiler.Module(t.Context(), "", s, false, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := m.Segments()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range data.Segments() {
+			if string(text) != want || m.Source != s.Digest {
+				t.Errorf("data %q, want %q", text, want)
+			}
+		}
+		if data.Len() != 1 {
+			t.Errorf("%d segments", data.Len())
+		}
+	}
+}
+
+// A module has no copy of its data for as long as no instance begins with it.
+func TestSegmentsAreLetGo(t *testing.T) {
+	read := 0
+	s := source(t, append(constant(7), 0x0b, 7, 1, 0, 0x41, 0, 0x0b, 1, 'x'))
+	wasm, _ := s.Bytes()
+	s.Bytes = func() ([]byte, error) { read++; return wasm, nil }
+	m, err := open(t, options()).Module(t.Context(), "", s, false, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read = 0
+	for range 2 {
+		if data, err := m.Segments(); err != nil || data.Len() != 1 {
+			t.Fatalf("%d segments, %v", data.Len(), err)
+		}
+		runtime.GC()
+	}
+	if read != 2 {
+		t.Errorf("the module was read %d times (want 2)", read)
+	}
+}

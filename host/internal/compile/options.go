@@ -57,6 +57,8 @@ type CodeCache interface {
 	// Compile compiles a module and keeps its machine code under key for later loads by its
 	// shell. A nil shell means that the module is its own shell.
 	Compile(ctx context.Context, rt wazero.Runtime, key Key, wasm, shell []byte) (wazero.CompiledModule, error)
+	// Kept returns nil if the cache has machine code under key, else why it has none.
+	Kept(key Key) error
 	// Close ends the use of the cache. The runtime is closed before.
 	Close(context.Context) error
 }

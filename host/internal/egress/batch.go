@@ -86,8 +86,7 @@ func (c *Client) SendAll(ctx context.Context, requests []Request) ([]Outcome, er
 			if err == nil && !headers.take(len(answer.Headers)) {
 				err = &TooLarge{fmt.Sprintf("http response headers of more than %d bytes", maxHeader)}
 			}
-			var failure *Failure
-			if errors.As(err, &failure) {
+			if failure, ok := errors.AsType[*Failure](err); ok {
 				outcomes[i].Failure = failure
 			} else if err != nil {
 				cancel(err)

@@ -2,6 +2,7 @@ package egress
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -158,9 +159,7 @@ func (c *Client) prepare(r Request, bodies *bound) (prepared, error) {
 	if !bodies.take(len(r.Body)) {
 		return prepared{}, c.bodyTooLarge(r.Body)
 	}
-	if r.Method == "" {
-		r.Method = http.MethodGet
-	}
+	r.Method = cmp.Or(r.Method, http.MethodGet)
 	if r.Timeout < 0 || r.Timeout > maxTimeout {
 		return prepared{}, fmt.Errorf("timeout_ms: is %d (want 1 to %d, or 0 for none)", r.Timeout, int64(maxTimeout))
 	}

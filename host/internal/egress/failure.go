@@ -90,8 +90,7 @@ func failed(req *http.Request, err error) error {
 		return large
 	}
 	f := &Failure{Method: req.Method, URL: req.URL.Redacted(), Err: err}
-	var hop *url.Error
-	if errors.As(err, &hop) {
+	if hop, ok := errors.AsType[*url.Error](err); ok {
 		f.Err = hop.Err
 		if u, err := url.Parse(hop.URL); err == nil && u.Host != "" { // it may be what a server stated
 			f.Method, f.URL = strings.ToUpper(hop.Op), u.Redacted()

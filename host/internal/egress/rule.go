@@ -10,6 +10,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi/manifest"
 	"github.com/anchor-host/anchor-host/host/internal/guesttext"
+	"github.com/anchor-host/anchor-host/internal/addresses"
 )
 
 // Refusal is the error of a request that is not permitted.
@@ -166,9 +167,9 @@ func (r *Rule) CheckAddress(address string) error {
 	a := ap.Addr().Unmap().WithZone("")
 	named := func(s Servers) bool { return s.names(netip.AddrPortFrom(a, ap.Port())) }
 	switch {
-	case !r.Private && !public(a):
+	case !r.Private && !addresses.Public(a):
 		return &Refusal{What: "http to private address " + a.String(), Remedy: "grant it with " + grantPrivate}
-	case guarded(a):
+	case addresses.Guarded(a):
 		return r.hold(named, "this address itself in "+grantHosts, "http to guarded address "+a.String())
 	}
 	return nil

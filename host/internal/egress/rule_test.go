@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/abi/manifest"
+
+	"github.com/anchor-host/anchor-host/internal/addresses"
 )
 
 // servers reads patterns of hosts.
@@ -33,7 +35,7 @@ func TestPublicAddresses(t *testing.T) {
 		"2002:a00:1::": false, "168.63.129.16": false, "168.63.129.17": true, "fec0::1": false, "feff::1": false,
 		"::8.8.8.8": false, "::10.0.0.1": false,
 	} {
-		if got := public(netip.MustParseAddr(address).Unmap()); got != want {
+		if got := addresses.Public(netip.MustParseAddr(address).Unmap()); got != want {
 			t.Errorf("public(%s) = %t", address, got)
 		}
 	}

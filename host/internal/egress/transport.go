@@ -65,7 +65,6 @@ type givenTransport struct {
 	rule *Rule
 }
 
-// RoundTrip implements http.RoundTripper.
 func (t givenTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := t.rule.checkStated(req.URL); err != nil {
 		return nil, err

@@ -191,14 +191,12 @@ func (h accounts) Swap(i, j int) {
 	h[i].place, h[j].place = i, j
 }
 
-// Push implements heap.Interface.
 func (h *accounts) Push(x any) {
 	a := x.(*Account)
 	a.place = len(*h)
 	*h = append(*h, a)
 }
 
-// Pop implements heap.Interface.
 func (h *accounts) Pop() any {
 	last := len(*h) - 1
 	a := (*h)[last]

@@ -35,7 +35,7 @@ func (c *Call) begin(ctx context.Context, limit time.Duration, fuel int64) {
 	c.Began, c.Limit = Clock(), limit
 	c.deadline, c.seen = c.Began+min(limit, math.MaxInt64-c.Began), c.Began
 	c.Turn.Begin(c.Began)
-	c.Record = c.Instance.Env.Record.Begin()
+	c.Record = c.Instance.Env.Record.Begin(c.Record)
 	c.drawn, c.hosted, c.unchecked, c.Fuel, c.depth = 0, 0, 0, fuel, 0
 	c.Received, c.Returned, c.Waited, c.Batch, c.Excuse = 0, 0, 0, false, nil
 	if n := NestOf(ctx); n != nil {

@@ -213,6 +213,15 @@ func (in *Instance) BatchChanges(op abi.Operation, rows abi.Rows, reads abi.Colu
 	return c, err
 }
 
+// NoteRequest notes the document of a batch whose call has failed, for those who collect failures.
+func (in *Instance) NoteRequest(rows abi.Rows, reads abi.ColumnSet, env *abi.Envelope) {
+	if r := in.Call.Record; r.Wants(in.Call.Received) {
+		if doc, err := in.Exchange.ItemsRequest(rows, reads, env); err == nil {
+			r.Ask(doc)
+		}
+	}
+}
+
 // ExchangeBatch is BatchChanges for a batch that is already encoded. It does not decode the
 // answer.
 func (in *Instance) ExchangeBatch(op abi.Operation, batch []byte) (abi.Status, []byte, error) {

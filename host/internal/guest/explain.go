@@ -20,16 +20,14 @@ import (
 // Explain explains the error of a call. in may be nil. If start or init failed, the reason is
 // init_failed, and the cause begins with the original reason. A *Failure is returned as it is.
 func Explain(in *Instance, err error) *Failure {
-	var known *Failure
-	if errors.As(err, &known) {
+	if known, ok := errors.AsType[*Failure](err); ok {
 		return known
 	}
 	f := &Failure{Fault: *in.FaultOf(err)}
 	if f.Remedy == "" {
 		f.Remedy = in.remedy(f.Reason)
 	}
-	var start *initError
-	if errors.As(err, &start) && f.Reason != abi.ReasonBusy {
+	if _, ok := errors.AsType[*initError](err); ok && f.Reason != abi.ReasonBusy {
 		if f.Reason == abi.ReasonTimeout {
 			f.Remedy = "raise limits.init_timeout, or have the plugin do less when it starts"
 		}
@@ -93,7 +91,7 @@ func (in *Instance) FaultOf(err error) *Fault {
 	case errors.As(err, &f):
 		return in.explain(f)
 	case errors.As(err, &exit):
-		return &Fault{abi.ReasonExit, fmt.Errorf("the guest ended itself with exit code %d", exit.ExitCode()), in.lastWords()}
+		return &Fault{Reason: abi.ReasonExit, Err: fmt.Errorf("the guest ended itself with exit code %d", exit.ExitCode()), Remedy: in.lastWords()}
 	case in != nil && in.refused():
 		return in.Memory.needsMore()
 	case in != nil && wazerox.Overflowed(err):
@@ -101,9 +99,9 @@ func (in *Instance) FaultOf(err error) *Fault {
 	}
 	words, text := in.lastWords(), wazerox.TrapText(err)
 	if words == "" && strings.HasPrefix(text, "out of bounds memory access") {
-		words = "the plugin used an address outside of its memory: a wrong pointer, or more on its stack than fits, which is 64 KiB in C and Zig"
+		words = "the plugin used an address outside of its memory: a wrong pointer, or more on its stack than fits, which is 64 KiB in projects of C, Zig and Rust"
 	}
-	return &Fault{abi.ReasonTrap, errors.New(text), words}
+	return &Fault{Reason: abi.ReasonTrap, Err: errors.New(text), Remedy: words}
 }
 
 // explain changes the remedy of a timeout, or of fuel that was used up, if the guest was
@@ -114,9 +112,9 @@ func (in *Instance) explain(f *Fault) *Fault {
 	}
 	if in.Memory.HostFull {
 		_, remedy := in.Memory.noRoom()
-		return &Fault{f.Reason, f.Err, fmt.Sprintf("it was refused memory that the host has no room for: %s, or limits.%s", remedy, f.Reason)}
+		return &Fault{Reason: f.Reason, Err: f.Err, Remedy: fmt.Sprintf("it was refused memory that the host has no room for: %s, or limits.%s", remedy, f.Reason)}
 	}
-	return &Fault{f.Reason, f.Err, fmt.Sprintf("it was refused more memory than %s: raise limits.memory, or limits.%s",
+	return &Fault{Reason: f.Reason, Err: f.Err, Remedy: fmt.Sprintf("it was refused more memory than %s: raise limits.memory, or limits.%s",
 		units.FormatSize(in.Env.Limits.Memory), f.Reason)}
 }
 
@@ -138,7 +136,7 @@ func (m *memory) needsMore() *Fault {
 func (m *memory) noInput(n int) *Fault {
 	if m.HostFull {
 		what, remedy := m.noRoom()
-		return &Fault{abi.ReasonInputTooLarge, errkind.As(ErrNoRoom, fmt.Errorf("%s for an input of %d bytes", what, n)), remedy}
+		return &Fault{Reason: abi.ReasonInputTooLarge, Err: errkind.As(ErrNoRoom, fmt.Errorf("%s for an input of %d bytes", what, n)), Remedy: remedy}
 	}
 	return Faultf(abi.ReasonInputTooLarge, "input of %d bytes does not fit into limits.memory", n)
 }

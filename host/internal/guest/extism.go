@@ -34,7 +34,7 @@ var Functions = map[string]Function{
 func httpHeaders(c *Call, s []uint64) { s[0] = c.Put(c.Instance.Extism.HTTP.Headers) }
 
 func configGet(c *Call, s []uint64) {
-	key, _ := c.name(s[0])
+	key := c.name(s[0])
 	value, ok := c.Instance.Env.Values[key]
 	s[0] = 0
 	if ok {
@@ -43,7 +43,7 @@ func configGet(c *Call, s []uint64) {
 }
 
 func varGet(c *Call, s []uint64) {
-	key, _ := c.name(s[0])
+	key := c.name(s[0])
 	s[0] = c.Put(c.Instance.Extism.vars.values[key])
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/fault"
 	"github.com/anchor-host/anchor-host/host/internal/mounts"
 	"github.com/anchor-host/anchor-host/host/internal/pool"
 	"github.com/anchor-host/anchor-host/host/spec"
@@ -23,26 +24,12 @@ func NoPlace(most int) *Fault {
 		Err: errkind.As(ErrNoRoom, fmt.Errorf("the host has %d instances, as many as it may", most))}
 }
 
-// Fault is an error with a reason. A host function panics with one to stop the guest. The
-// host returns one for an answer that it refuses.
-type Fault struct {
-	// Reason is the code that callers act on, and Err the cause.
-	Reason abi.Reason
-	Err    error
-	// Remedy is what an operator can do. "" stands for the usual remedy of the reason, and
-	// [NoRemedy] for none.
-	Remedy string
-}
-
-// Error is the text of the cause.
-func (f *Fault) Error() string { return f.Err.Error() }
-
-// Unwrap returns the cause.
-func (f *Fault) Unwrap() error { return f.Err }
+// Fault is an error with a reason.
+type Fault = fault.Fault
 
 // Faultf is a fault with the usual remedy of its reason. The format is that of fmt.Errorf.
 func Faultf(code abi.Reason, format string, args ...any) *Fault {
-	return &Fault{Reason: code, Err: fmt.Errorf(format, args...)}
+	return fault.New(code, format, args...)
 }
 
 // remedies are what an operator can do about each reason.
@@ -60,8 +47,8 @@ var remedies = map[abi.Reason]string{
 // The remedies if the host or the process has as much of something as it may.
 const (
 	// MoreMemory is the remedy if the memory of the host is used up.
-	MoreMemory = "raise plugins.memory, Config.Memory of the host"
-	moreShare  = "raise plugins.plugin_share, Config.PluginShare of the host, or lower limits.instances"
+	MoreMemory = "raise plugins.total_memory, Config.Memory of the host"
+	moreShare  = "raise plugins.total_memory, Config.PluginShare of the host, or lower limits.instances"
 	moreFiles  = mounts.HowToHaveMore
 	// MoreInstances is the remedy if the host has as many instances as it may.
 	MoreInstances = "raise plugins.max_instances, Config.MaxInstances of the host"

@@ -36,15 +36,15 @@ func (c *Call) Put(b []byte) uint64 {
 	return off
 }
 
-// name reads the block of a handle as a name. ok is false if the handle names no block, or
-// the name is too long.
-func (c *Call) name(off uint64) (string, bool) {
+// name reads the block of a handle as a name. It is empty if the handle names no block, or the
+// name is too long.
+func (c *Call) name(off uint64) string {
 	b, ok := c.Instance.Extism.Kernel.Bytes(off)
 	if !ok || len(b) > maxName {
-		return "", false
+		return ""
 	}
 	c.Spend(int64(len(b)))
-	return string(b), true
+	return string(b)
 }
 
 // Key is name for functions that cannot do without one: without a valid name the call ends.

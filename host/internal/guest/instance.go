@@ -198,7 +198,7 @@ func (in *Instance) observe() error {
 	in.Memory.seen = size
 	if !in.Guest.lin.Observe(size) {
 		what, remedy := in.Memory.noRoom()
-		return &Fault{abi.ReasonMemory, fmt.Errorf("%s for %s more", what, units.FormatSize(more)), remedy}
+		return &Fault{Reason: abi.ReasonMemory, Err: fmt.Errorf("%s for %s more", what, units.FormatSize(more)), Remedy: remedy}
 	}
 	return nil
 }

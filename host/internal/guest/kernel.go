@@ -39,7 +39,6 @@ type countedMemory struct {
 	size, free uint64
 }
 
-// Reallocate implements wazerox.Memory.
 func (m *countedMemory) Reallocate(size uint64) []byte {
 	delta := beyond(size, m.free) - beyond(m.size, m.free)
 	if !m.room.change(delta) {

@@ -23,5 +23,5 @@ func (s *stacks) tooDeep(err error) *Fault {
 	case s.callStack != nil:
 		bound = fmt.Sprintf("its calls nest too deep for %s of stack", units.FormatSize(wazerox.StackSize))
 	}
-	return &Fault{abi.ReasonTrap, fmt.Errorf("%s: %s", wazerox.TrapText(err), bound), remedy + also}
+	return &Fault{Reason: abi.ReasonTrap, Err: fmt.Errorf("%s: %s", wazerox.TrapText(err), bound), Remedy: remedy + also}
 }

@@ -29,7 +29,7 @@ func TestReasonOfALog(t *testing.T) {
 func TestOutOfBoundsNamesTheStack(t *testing.T) {
 	var in *Instance
 	f := in.FaultOf(errors.New("wasm error: out of bounds memory access\nwasm stack trace:\n\t.filter() i32"))
-	if f.Reason != abi.ReasonTrap || !strings.Contains(f.Remedy, "64 KiB in C and Zig") {
+	if f.Reason != abi.ReasonTrap || !strings.Contains(f.Remedy, "64 KiB in projects of C, Zig and Rust") {
 		t.Errorf("%+v", f)
 	}
 }

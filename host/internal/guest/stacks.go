@@ -67,7 +67,7 @@ func (s *stacks) takeStack() error {
 	n := s.stackLeast
 	if !s.memory.account(n) {
 		what, remedy := s.memory.noRoom()
-		return &Fault{abi.ReasonMemory, errkind.As(ErrNoRoom, fmt.Errorf("%s for the stack of the interpreter, %d MiB", what, (n-1)>>20+1)), remedy}
+		return &Fault{Reason: abi.ReasonMemory, Err: errkind.As(ErrNoRoom, fmt.Errorf("%s for the stack of the interpreter, %d MiB", what, (n-1)>>20+1)), Remedy: remedy}
 	}
 	s.stackHeld = n
 	return nil

@@ -72,7 +72,6 @@ type hidingHandler struct {
 	secrets *Secrets
 }
 
-// Handle implements slog.Handler.
 func (h hidingHandler) Handle(ctx context.Context, r slog.Record) error {
 	out := slog.NewRecord(r.Time, r.Level, h.secrets.Hide(r.Message), r.PC)
 	r.Attrs(func(a slog.Attr) bool {
@@ -104,12 +103,10 @@ func (h hidingHandler) all(attrs []slog.Attr) []slog.Attr {
 	return hidden
 }
 
-// WithAttrs implements slog.Handler.
 func (h hidingHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return hidingHandler{h.Handler.WithAttrs(h.all(attrs)), h.secrets}
 }
 
-// WithGroup implements slog.Handler.
 func (h hidingHandler) WithGroup(name string) slog.Handler {
 	return hidingHandler{h.Handler.WithGroup(name), h.secrets}
 }

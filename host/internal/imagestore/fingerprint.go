@@ -92,8 +92,7 @@ func (p *print) add(m Mount) error {
 
 // named puts the name of a file into an error.
 func named(path string, err error) error {
-	var of *fs.PathError
-	if errors.As(err, &of) {
+	if of, ok := errors.AsType[*fs.PathError](err); ok {
 		err = of.Err
 	}
 	return fmt.Errorf("file %q: %w", path, err)
@@ -106,7 +105,6 @@ type listing struct {
 	ctx context.Context
 }
 
-// ReadDir implements fs.ReadDirFS.
 func (l listing) ReadDir(name string) (entries []fs.DirEntry, err error) {
 	f, err := l.Open(name)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/abi/services"
 	"github.com/anchor-host/anchor-host/host/internal/guest"
-	"github.com/anchor-host/anchor-host/host/internal/guesttest"
 	"github.com/anchor-host/anchor-host/host/internal/imports"
+	"github.com/anchor-host/anchor-host/host/internal/testkit/guesttest"
 	"github.com/anchor-host/anchor-host/host/service"
 	"github.com/anchor-host/anchor-host/internal/ledger"
 )

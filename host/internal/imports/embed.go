@@ -46,7 +46,7 @@ func embed(c *guest.Call, s []uint64) {
 		}
 		noteUse(c, manifest.ServiceEmbed, name, used)
 	}
-	noteServed(c, manifest.ServiceEmbed, q, recordedVectors{answer, v.Values})
+	c.Record.Served(manifest.ServiceEmbed, q, recordedVectors{answer, v.Values}, len(doc)+4*len(v.Values))
 	answer.Vectors = putVectors(c, v.Values)
 	s[0] = putDocument(c, abi.ImportEmbed, answer)
 }

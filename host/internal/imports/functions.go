@@ -82,8 +82,7 @@ func (f *Function) run(c *guest.Call, stack []uint64) {
 	if err := f.safely(ctx, c, stack); err != nil {
 		c.Stop()
 		code := abi.ReasonTrap
-		var own *guest.Fault
-		if errors.As(err, &own) {
+		if own, ok := errors.AsType[*guest.Fault](err); ok {
 			code = own.Reason
 		}
 		panic(&guest.Fault{Reason: code, Err: fmt.Errorf("host function %s: %w", name, err), Remedy: guest.NoRemedy})

@@ -187,7 +187,7 @@ func refused(r *egress.Refusal) *guest.Fault {
 
 // noteSent notes a request of a call that is recorded. err is that of send.
 func noteSent(c *guest.Call, doc, body []byte, answer egress.Answer, err error) {
-	if c.Record == nil {
+	if !c.Record.Fits(len(doc) + len(body) + len(answer.Headers) + len(answer.Body)) {
 		return
 	}
 	var r egress.Request

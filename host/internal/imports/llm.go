@@ -29,7 +29,8 @@ func askModels(c *guest.Call, s []uint64) {
 	if p.Granted.LLM == nil {
 		panic(missing(c, "service "+manifest.ServiceLLM, "grants."+manifest.ServiceLLM))
 	}
-	requests, err := decodeLLM(requestOf(c, s[0], abi.ImportLLM))
+	doc := requestOf(c, s[0], abi.ImportLLM)
+	requests, err := decodeLLM(doc)
 	if err != nil {
 		panic(malformed(abi.ImportLLM, err))
 	}
@@ -58,7 +59,7 @@ func askModels(c *guest.Call, s []uint64) {
 			d.Responses[i] = a.document(q)
 		}
 		noteUse(c, manifest.ServiceLLM, q.Model, a.amount())
-		noteServed(c, manifest.ServiceLLM, requests[i], d.Responses[i])
+		c.Record.Served(manifest.ServiceLLM, requests[i], d.Responses[i], len(doc)/len(requests)+len(a.Text))
 	}
 	s[0] = putDocument(c, abi.ImportLLM, d)
 }

@@ -25,7 +25,8 @@ func search(c *guest.Call, s []uint64) {
 	if p.Granted.Search == nil {
 		panic(missing(c, "service "+manifest.ServiceSearch, "grants."+manifest.ServiceSearch))
 	}
-	q, err := decodeSearch(requestOf(c, s[0], abi.ImportSearch))
+	doc := requestOf(c, s[0], abi.ImportSearch)
+	q, err := decodeSearch(doc)
 	if err != nil {
 		panic(malformed(abi.ImportSearch, err))
 	}
@@ -53,7 +54,7 @@ func search(c *guest.Call, s []uint64) {
 		answer.Hits = bounded(hits, q.K)
 	}
 	noteUse(c, manifest.ServiceSearch, q.Collection, used)
-	noteServed(c, manifest.ServiceSearch, recordedSearch{stated, q.Vector}, answer)
+	c.Record.Served(manifest.ServiceSearch, recordedSearch{stated, q.Vector}, answer, len(doc)+textsOf(answer.Hits))
 	s[0] = putDocument(c, abi.ImportSearch, answer)
 }
 
@@ -67,9 +68,7 @@ func decodeSearch(doc []byte) (q service.Search, err error) {
 	}
 	q.SearchRequest = d.SearchRequest
 	q.Filter, err = decodeFilter(d.Filter)
-	if q.K == 0 {
-		q.K = defaultHits
-	}
+	q.K = cmp.Or(q.K, defaultHits)
 	byVector := q.By == services.SearchByVectors
 	switch {
 	case err != nil:

@@ -115,18 +115,15 @@ type recordedSearch struct {
 	Vector []float32 `json:"vector,omitempty"`
 }
 
-// noteServed notes a request to a service with its answer, if the call is recorded.
-func noteServed(c *guest.Call, name string, request, answer any) {
-	if c.Record == nil {
-		return
+// hitSize is about what a hit takes beside its text, in bytes.
+const hitSize = 256
+
+// textsOf is about the size of hits.
+func textsOf(hits []services.SearchHit) (n int) {
+	for i := range hits {
+		n += len(hits[i].Text) + hitSize
 	}
-	asked, err := json.Marshal(request)
-	if err != nil {
-		return
-	}
-	if got, err := json.Marshal(answer); err == nil {
-		c.Record.Served(name, asked, got)
-	}
+	return n
 }
 
 // wordTexts are the messages of failures that have none.

@@ -50,7 +50,6 @@ func validName(name string) (string, experimentalsys.Errno) {
 	return name, 0
 }
 
-// OpenFile implements experimental/sys.FS.
 func (m *embedderFS) OpenFile(name string, flag experimentalsys.Oflag, _ fs.FileMode) (experimentalsys.File, experimentalsys.Errno) {
 	const writes = experimentalsys.O_RDWR | experimentalsys.O_WRONLY | experimentalsys.O_APPEND |
 		experimentalsys.O_CREAT | experimentalsys.O_TRUNC
@@ -127,12 +126,10 @@ func closeFile(g *Guest, f fs.File) {
 	}
 }
 
-// Stat implements experimental/sys.FS.
 func (m *embedderFS) Stat(name string) (sys.Stat_t, experimentalsys.Errno) {
 	return m.stat(name, fs.Stat)
 }
 
-// Lstat implements experimental/sys.FS.
 func (m *embedderFS) Lstat(name string) (sys.Stat_t, experimentalsys.Errno) {
 	return m.stat(name, fs.Lstat)
 }
@@ -154,7 +151,6 @@ func statOf(info fs.FileInfo, err error) (sys.Stat_t, error) {
 	return sys.NewStat_t(info), nil
 }
 
-// Readlink implements experimental/sys.FS.
 func (m *embedderFS) Readlink(name string) (string, experimentalsys.Errno) {
 	name, errno := validName(name)
 	if errno != 0 {
@@ -164,22 +160,16 @@ func (m *embedderFS) Readlink(name string) (string, experimentalsys.Errno) {
 	return ask(m.guest, func() (string, error) { return fs.ReadLink(files, name) })
 }
 
-// Mkdir implements experimental/sys.FS.
 func (*embedderFS) Mkdir(string, fs.FileMode) experimentalsys.Errno { return experimentalsys.EROFS }
 
-// Chmod implements experimental/sys.FS.
 func (*embedderFS) Chmod(string, fs.FileMode) experimentalsys.Errno { return experimentalsys.EROFS }
 
-// Rename implements experimental/sys.FS.
 func (*embedderFS) Rename(string, string) experimentalsys.Errno { return experimentalsys.EROFS }
 
-// Rmdir implements experimental/sys.FS.
 func (*embedderFS) Rmdir(string) experimentalsys.Errno { return experimentalsys.EROFS }
 
-// Unlink implements experimental/sys.FS.
 func (*embedderFS) Unlink(string) experimentalsys.Errno { return experimentalsys.EROFS }
 
-// Utimens implements experimental/sys.FS.
 func (*embedderFS) Utimens(string, int64, int64) experimentalsys.Errno { return experimentalsys.EROFS }
 
 // embedderFile is a file or directory of such a mount that a guest has opened. It belongs to
@@ -208,20 +198,16 @@ func onFile[T any](e *embedderFile, f func(fs.File) (T, error)) (v T, errno expe
 	return v, embedderErrno(err)
 }
 
-// IsDir implements experimental/sys.File.
 func (e *embedderFile) IsDir() (bool, experimentalsys.Errno) { return e.dir, 0 }
 
-// Stat implements experimental/sys.File.
 func (e *embedderFile) Stat() (sys.Stat_t, experimentalsys.Errno) {
 	return onFile(e, func(f fs.File) (sys.Stat_t, error) { return statOf(f.Stat()) })
 }
 
-// Read implements experimental/sys.File.
 func (e *embedderFile) Read(b []byte) (int, experimentalsys.Errno) {
 	return e.read(b, func(f fs.File, b []byte) (int, error) { return f.Read(b) })
 }
 
-// Pread implements experimental/sys.File.
 func (e *embedderFile) Pread(b []byte, off int64) (int, experimentalsys.Errno) {
 	if off < 0 {
 		return 0, experimentalsys.EINVAL
@@ -287,7 +273,6 @@ func (e *embedderFile) Readdir(n int) ([]experimentalsys.Dirent, experimentalsys
 	return onFile(e, func(f fs.File) ([]experimentalsys.Dirent, error) { return listEntries(f.(fs.ReadDirFile), n) })
 }
 
-// Close implements experimental/sys.File.
 func (e *embedderFile) Close() experimentalsys.Errno {
 	if e.closed {
 		return experimentalsys.EBADF

@@ -31,7 +31,6 @@ type folderFile struct {
 	writable bool
 }
 
-// OpenFile implements experimental/sys.FS.
 func (m *folderFS) OpenFile(name string, flag experimentalsys.Oflag, perm fs.FileMode) (experimentalsys.File, experimentalsys.Errno) {
 	const writes = experimentalsys.O_RDWR | experimentalsys.O_WRONLY | experimentalsys.O_APPEND |
 		experimentalsys.O_CREAT | experimentalsys.O_TRUNC
@@ -133,32 +132,26 @@ func osFlags(flag experimentalsys.Oflag) int {
 	return out | syscall.O_NONBLOCK
 }
 
-// Dev implements experimental/sys.File.
 func (f *folderFile) Dev() (uint64, experimentalsys.Errno) {
 	st, errno := f.Stat()
 	return st.Dev, errno
 }
 
-// Ino implements experimental/sys.File.
 func (f *folderFile) Ino() (sys.Inode, experimentalsys.Errno) {
 	st, errno := f.Stat()
 	return st.Ino, errno
 }
 
-// IsDir implements experimental/sys.File.
 func (f *folderFile) IsDir() (bool, experimentalsys.Errno) { return f.dir, 0 }
 
-// IsAppend implements experimental/sys.File.
 func (f *folderFile) IsAppend() bool { return f.append }
 
-// Stat implements experimental/sys.File.
 func (f *folderFile) Stat() (sys.Stat_t, experimentalsys.Errno) { return stat(f.file.Stat()) }
 
 // portion is the part of a buffer that one call serves. The guest calls again for the rest,
 // as after every short read or write.
 func portion(b []byte) []byte { return b[:min(len(b), MaxTransfer)] }
 
-// Read implements experimental/sys.File.
 func (f *folderFile) Read(b []byte) (int, experimentalsys.Errno) {
 	if f.dir {
 		return 0, experimentalsys.EISDIR
@@ -169,7 +162,6 @@ func (f *folderFile) Read(b []byte) (int, experimentalsys.Errno) {
 	return done(f.file.Read(portion(b)))
 }
 
-// Pread implements experimental/sys.File.
 func (f *folderFile) Pread(b []byte, off int64) (int, experimentalsys.Errno) {
 	switch {
 	case f.dir:
@@ -194,7 +186,6 @@ func done(n int, err error) (int, experimentalsys.Errno) {
 // returns another type of error.
 type offset = int64
 
-// Seek implements experimental/sys.File.
 func (f *folderFile) Seek(off offset, whence int) (offset, experimentalsys.Errno) {
 	if f.dir && (off != 0 || whence != io.SeekStart) {
 		return 0, experimentalsys.EINVAL
@@ -237,7 +228,6 @@ func listEntries(dir fs.ReadDirFile, n int) ([]experimentalsys.Dirent, error) {
 	}
 }
 
-// Write implements experimental/sys.File.
 func (f *folderFile) Write(b []byte) (n int, number experimentalsys.Errno) {
 	b = portion(b)
 	number = f.resize(func(size int64) (int64, error) {
@@ -253,7 +243,6 @@ func (f *folderFile) Write(b []byte) (n int, number experimentalsys.Errno) {
 	return n, number
 }
 
-// Pwrite implements experimental/sys.File.
 func (f *folderFile) Pwrite(b []byte, off int64) (n int, number experimentalsys.Errno) {
 	if off < 0 {
 		return 0, experimentalsys.EINVAL
@@ -275,7 +264,6 @@ func endOf(at int64, n int) int64 {
 	return at + min(int64(n), math.MaxInt64-at)
 }
 
-// Truncate implements experimental/sys.File.
 func (f *folderFile) Truncate(size int64) experimentalsys.Errno {
 	switch {
 	case f.dir:
@@ -314,7 +302,6 @@ func (f *folderFile) resize(end func(size int64) (int64, error), op func() error
 	})
 }
 
-// Sync implements experimental/sys.File.
 func (f *folderFile) Sync() experimentalsys.Errno {
 	if !f.writable {
 		return 0
@@ -322,7 +309,6 @@ func (f *folderFile) Sync() experimentalsys.Errno {
 	return errnoOf(f.file.Sync())
 }
 
-// Datasync implements experimental/sys.File.
 func (f *folderFile) Datasync() experimentalsys.Errno { return f.Sync() }
 
 // stat stats a file that was just opened, and closes the file on an error.
@@ -334,7 +320,6 @@ func (f *folderFile) stat() (fs.FileInfo, error) {
 	return info, err
 }
 
-// Close implements experimental/sys.File.
 func (f *folderFile) Close() experimentalsys.Errno {
 	if f.closed {
 		return experimentalsys.EBADF

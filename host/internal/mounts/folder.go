@@ -31,12 +31,10 @@ func local(name string) string {
 	return name
 }
 
-// Stat implements experimental/sys.FS.
 func (m *folderFS) Stat(name string) (sys.Stat_t, experimentalsys.Errno) {
 	return stat(m.root.Stat(local(name)))
 }
 
-// Lstat implements experimental/sys.FS.
 func (m *folderFS) Lstat(name string) (sys.Stat_t, experimentalsys.Errno) {
 	return stat(m.root.Lstat(local(name)))
 }
@@ -48,7 +46,6 @@ func stat(info fs.FileInfo, err error) (sys.Stat_t, experimentalsys.Errno) {
 	return sys.NewStat_t(info), 0
 }
 
-// Readlink implements experimental/sys.FS.
 func (m *folderFS) Readlink(name string) (string, experimentalsys.Errno) {
 	target, err := m.root.Readlink(local(name))
 	return target, errnoOf(err)
@@ -64,7 +61,6 @@ func (m *folderFS) change(f func() error) experimentalsys.Errno {
 	return m.guest.refuse(f())
 }
 
-// Mkdir implements experimental/sys.FS.
 func (m *folderFS) Mkdir(name string, _ fs.FileMode) experimentalsys.Errno {
 	return m.change(func() error {
 		if err := m.room(0, 1); err != nil {
@@ -96,12 +92,10 @@ func (m *folderFS) Rename(from, to string) experimentalsys.Errno {
 	})
 }
 
-// Rmdir implements experimental/sys.FS.
 func (m *folderFS) Rmdir(name string) experimentalsys.Errno {
 	return m.remove(name, true)
 }
 
-// Unlink implements experimental/sys.FS.
 func (m *folderFS) Unlink(name string) experimentalsys.Errno {
 	return m.remove(name, false)
 }
@@ -126,7 +120,6 @@ func (m *folderFS) remove(name string, dir bool) experimentalsys.Errno {
 	})
 }
 
-// Utimens implements experimental/sys.FS.
 func (m *folderFS) Utimens(name string, atim, mtim int64) experimentalsys.Errno {
 	return m.change(func() error {
 		info, err := m.root.Stat(local(name))

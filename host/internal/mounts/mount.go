@@ -87,8 +87,7 @@ func folderError(key, name string, err error) error {
 
 // cause is the error of the system in an error of package os, which repeats the path.
 func cause(err error) error {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return pe.Err
 	}
 	return err

@@ -9,7 +9,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/guest"
-	"github.com/anchor-host/anchor-host/host/internal/guesttest"
+	"github.com/anchor-host/anchor-host/host/internal/testkit/guesttest"
 	"github.com/anchor-host/anchor-host/host/internal/wasi"
 )
 

@@ -13,16 +13,17 @@ import (
 // data and can be stored under the digest of the module and the [Revision] of this package.
 type Facts struct {
 	Uses Uses `json:"uses"`
-	// Compiled, Interpreted, Frame and FrameFunc are as in Info.
+	// Compiled, Interpreted, Frame, FrameFunc and Code are as in Info.
 	Compiled    Estimate `json:"compiled"`
 	Interpreted Estimate `json:"interpreted"`
 	Frame       uint64   `json:"frame"`
 	FrameFunc   uint32   `json:"frame_func"`
+	Code        [32]byte `json:"code"`
 }
 
 // Facts returns the facts of the module.
 func (i *Info) Facts() Facts {
-	return Facts{i.Uses, i.Compiled, i.Interpreted, i.Frame, i.FrameFunc}
+	return Facts{i.Uses, i.Compiled, i.Interpreted, i.Frame, i.FrameFunc, i.Code}
 }
 
 // parseKnown is parse for a module with facts that Inspect found.
@@ -33,7 +34,7 @@ func parseKnown(bin []byte, f Facts) (*module, error) {
 	}
 	m.known = true
 	m.info.Uses, m.info.Compiled, m.info.Interpreted = f.Uses, f.Compiled, f.Interpreted
-	m.info.Frame, m.info.FrameFunc = f.Frame, f.FrameFunc
+	m.info.Frame, m.info.FrameFunc, m.info.Code = f.Frame, f.FrameFunc, f.Code
 	return m, nil
 }
 

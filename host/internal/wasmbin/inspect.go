@@ -1,6 +1,7 @@
 package wasmbin
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"math"
 	"time"
@@ -22,7 +23,26 @@ func Inspect(bin []byte) (*Info, error) {
 	}
 	m.info.Compiled, m.info.Interpreted = m.estimate()
 	m.info.Frame, m.info.FrameFunc = m.toll.frame, m.toll.frameFunc
-	return &m.info, nil
+	m.info.Code, err = m.codeDigest()
+	return &m.info, err
+}
+
+// codeDigest returns a digest of all that the output of [Prepare] depends on, if the module's data are
+// no part of it: the sections but data and custom ones, and the names. Otherwise it returns zeros.
+func (m *module) codeDigest() (digest [sha256.Size]byte, err error) {
+	m.known = true // the bodies are inspected
+	if _, lifted, err := m.liftable(); !lifted || err != nil {
+		return digest, err
+	}
+	h := sha256.New()
+	for _, s := range m.sections {
+		if s.id != secData && (s.id != secCustom || s.name == "name") {
+			fmt.Fprintf(h, "%d %d ", s.id, s.end-s.pos)
+			h.Write(m.bin[s.pos:s.end])
+		}
+	}
+	h.Sum(digest[:0])
+	return digest, nil
 }
 
 // inspectBodies notes which instructions the functions use and how expensive they are.
@@ -150,7 +170,7 @@ func (m *module) estimate() (compiled, interpreted Estimate) {
 	locals := share{"the locals of all functions", 3 * t.locals, 20 * t.locals}
 	compiled = addUp(16<<20, file, types, declarations, functions, locals,
 		share{fmt.Sprintf("function %d", t.largestFunc), t.largest, 0}, share{fmt.Sprintf("function %d", t.longFunc), 0, t.long},
-		share{"the code", t.work / 100, t.nanos - t.long})
+		share{"the code", t.work / 75, t.nanos - t.long})
 	interpreted = addUp(16<<20, file, types, declarations, functions, locals,
 		share{fmt.Sprintf("function %d", t.mostFunc), 250 * t.most, 0},
 		share{"the code", 50 * t.ops, 250 * t.ops})

@@ -61,7 +61,7 @@ const (
 	// stock Go guest takes 0.7 s.
 	LoadTime = 5 * time.Second
 	// LoadTimePerMiB: see LoadTime.
-	LoadTimePerMiB = 1300 * time.Millisecond
+	LoadTimePerMiB = 2 * time.Second
 	// MaxTable is the default cap on the elements of all tables together, and the bound of
 	// the elements of all segments together. A stock Go guest has 6,000, CPython 12,000.
 	// The engine has no limit, and 100 million elements took 764 MiB.

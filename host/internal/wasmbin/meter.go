@@ -228,5 +228,21 @@ func (d Data) Segments() iter.Seq2[uint32, []byte] {
 	}
 }
 
+// apart returns the segments with their bytes alone, so that the rest of the module can be freed.
+func (d Data) apart() Data {
+	size := uint32(0)
+	for _, s := range d.segments {
+		size += s.size
+	}
+	bin := make([]byte, 0, size)
+	for i := range d.segments {
+		s := &d.segments[i]
+		b := d.bin[s.at : s.at+s.size]
+		s.at = uint32(len(bin))
+		bin = append(bin, b...)
+	}
+	return Data{bin, d.segments}
+}
+
 // Len returns the number of data segments.
 func (d Data) Len() int { return len(d.segments) }

@@ -58,15 +58,15 @@ func (m *module) opened(o MeterOptions) (*rewriter, error) {
 	return w, err
 }
 
-// Lifted returns the Data that [Prepare] returns for a module. Prepare must have accepted
-// the module, and f must be its facts.
+// Lifted returns the Data that [Prepare] returns for a module, without the rest of it. Prepare
+// must have accepted the module, and f must be its facts.
 func Lifted(bin []byte, f Facts) (Data, error) {
 	m, err := parseKnown(bin, f)
 	if err != nil {
 		return Data{}, err
 	}
 	d, _, err := m.liftable()
-	return d, err
+	return d.apart(), err
 }
 
 // Uncaptured returns the reason why the state of the module is more than its memory and its

@@ -125,3 +125,44 @@ func FuzzShell(f *testing.F) {
 		}
 	})
 }
+
+// Modules that differ only in data which Prepare takes out have one digest of their code, and Prepare
+// makes the same of them. With other code, or data that the code needs, they have not.
+func TestCodeDigest(t *testing.T) {
+	o := MeterOptions{MaxMemoryPages: 1024}
+	for name, bin := range wholes(t) {
+		info, err := Inspect(bin)
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole, err := Prepare(bin, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if lifted := info.Code != [32]byte{}; lifted != whole.Lifted {
+			t.Errorf("%s: has a digest: %t, its data are taken out: %t", name, lifted, whole.Lifted)
+		}
+	}
+	module := func(code byte, data string, custom ...byte) (*Info, []byte) {
+		t.Helper()
+		bin := []byte(header + "\x01\x05\x01\x60\x00\x01\x7f\x03\x02\x01\x00\x05\x03\x01\x00\x01\x0a\x06\x01\x04\x00\x41" + string(code) + "\x0b\x0b")
+		data = "\x01\x00\x41\x00\x0b" + string(byte(len(data))) + data
+		bin = append(append(append(bin, byte(len(data))), data...), custom...)
+		info, err := Inspect(bin)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := Prepare(bin, o)
+		if err != nil || !p.Lifted {
+			t.Fatal(err)
+		}
+		return info, p.Wasm
+	}
+	one, wasm := module(1, "abc")
+	if other, same := module(1, "defghi", 0, 2, 1, 'x'); other.Code != one.Code || !bytes.Equal(wasm, same) {
+		t.Error("other data and a custom section make other code")
+	}
+	if other, _ := module(2, "abc"); other.Code == one.Code {
+		t.Error("other code has the same digest")
+	}
+}

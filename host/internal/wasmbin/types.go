@@ -204,6 +204,9 @@ type Info struct {
 	// stack. FrameFunc is the index of the function that takes most.
 	Frame     uint64
 	FrameFunc uint32
+	// Code is equal in modules that differ in nothing but data that [Prepare] takes out of them, and
+	// custom sections. It is zero if Prepare takes no data out.
+	Code [32]byte
 }
 
 // Export returns the export of that name, if there is one.

@@ -8,6 +8,6 @@
 // says how. [Look] tells what is on.
 //
 // What is not a feature has no way around it and nothing to try out: [Workers],
-// [MemoryOf], [GoFunction] and the constants of limits.go. The first two do no harm where
-// wazero is made otherwise, and the third says so by an error.
+// [MemoryOf], [Code], [GoFunction] and the constants of limits.go. The first three do no harm
+// where wazero is made otherwise, and the fourth says so by an error.
 package wazerox

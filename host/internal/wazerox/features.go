@@ -1,6 +1,7 @@
 package wazerox
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -126,8 +127,6 @@ func (f *feature) try(lab *lab) (err error) {
 
 // untested says which versions of wazero would do.
 func untested(version string, tested []string) string {
-	if version == "" {
-		version = "a wazero whose version the program does not say"
-	}
+	version = cmp.Or(version, "a wazero whose version the program does not say")
 	return fmt.Sprintf("not tested with %s (tested with %s)", version, strings.Join(tested, " and "))
 }

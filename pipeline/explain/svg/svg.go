@@ -8,6 +8,7 @@ package svg
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/xml"
 	"fmt"
 	"html"
@@ -46,10 +47,7 @@ const pageStyle = `<style>svg{color:#1b1f24}.page{fill:#fff}@media(prefers-color
 
 // Write writes drawings one below the other as one SVG document.
 func Write(w io.Writer, o Options, drawings ...Drawing) error {
-	id := o.ID
-	if id == "" {
-		id = "drawing"
-	}
+	id := cmp.Or(o.ID, "drawing")
 	c := canvas{id: id}
 	height := margin
 	title := ""

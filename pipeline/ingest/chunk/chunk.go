@@ -179,6 +179,9 @@ func (c *open) add(p *piece) {
 		}
 		c.b.WriteString(p.text)
 		c.chunk.Lines.To = max(c.chunk.Lines.To, p.lines.To)
+		if p.page > max(c.chunk.Page, c.chunk.PageEnd) {
+			c.chunk.PageEnd = p.page
+		}
 		c.exact = c.exact && p.exact && len(p.opens) == 0
 	}
 	c.tokens += p.tokens
@@ -199,7 +202,7 @@ func (o *cutter) parents(list iter.Seq[piece]) []retrieve.Chunk {
 		number := len(chunks)
 		for q := range o.parts(&p, o.split(parent.Text, 0, atBlank, o.Size), "") {
 			if text := strings.TrimSpace(q.text); text != "" {
-				chunks = meter.Append(o.m, chunks, retrieve.Chunk{Text: text, Headings: parent.Headings, Page: parent.Page, Lines: q.lines, Parent: number})
+				chunks = meter.Append(o.m, chunks, retrieve.Chunk{Text: text, Headings: parent.Headings, Page: parent.Page, PageEnd: parent.PageEnd, Lines: q.lines, Parent: number})
 			}
 		}
 	}

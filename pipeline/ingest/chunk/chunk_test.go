@@ -144,6 +144,30 @@ func TestParents(t *testing.T) {
 	}
 }
 
+// TestPages has a chunk name the pages on which it begins and ends, whichever way it was cut.
+func TestPages(t *testing.T) {
+	d := &parse.Document{Title: "a", Blocks: []parse.Block{
+		{Text: strings.Repeat("first ", 20), Page: 2}, {Text: strings.Repeat("second ", 10), Page: 3}, {Text: strings.Repeat("third ", 10), Page: 4}, {Text: strings.Repeat("fourth ", 60), Page: 5},
+	}}
+	page := map[string]int{"first": 2, "second": 3, "third": 4, "fourth": 5}
+	for _, by := range []By{Recursive, ParentChild} {
+		several := 0
+		for _, c := range cut(t, d, Options{By: by, Size: 80, Parent: 100, Overlap: 8}) {
+			words := strings.Fields(c.Text)
+			from, to := page[words[0]], page[words[len(words)-1]]
+			if c.PageEnd > c.Page && c.Parent == 0 {
+				several++
+			}
+			if end := max(c.Page, c.PageEnd); c.Parent == 0 && (c.Page != from || end != to) || from < c.Page || to > end {
+				t.Errorf("%s: pages %d to %d of %q, want %d to %d", by, c.Page, c.PageEnd, c.Text, from, to)
+			}
+		}
+		if several == 0 {
+			t.Errorf("%s: no chunk has several pages", by)
+		}
+	}
+}
+
 // letters tells texts apart by whether they speak of trains.
 type letters struct{}
 

@@ -25,7 +25,8 @@ type Budget struct {
 	Memory int
 	// Work is in units of about one byte that is looked at, some nanoseconds each.
 	Work int
-	// Time is how long all may take, without what [Meter.Wait] waited for. 0 means any time.
+	// Time is how long all may take, without what [Meter.Wait] waited for, and how much of its processors the
+	// process may use meanwhile: a process that waits for a busy machine has more. 0 means any time.
 	Time time.Duration
 }
 
@@ -39,6 +40,7 @@ type Meter struct {
 	work     int // left, without steps
 	steps    int // left until the clock is looked at
 	deadline time.Time
+	used     time.Duration // of the processors, when the account began
 	err      error
 }
 
@@ -49,7 +51,7 @@ const quantum = 1 << 16
 func New(ctx context.Context, b Budget) *Meter {
 	m := &Meter{ctx: ctx, budget: b, memory: b.Memory, least: b.Memory, work: b.Work}
 	if b.Time > 0 {
-		m.deadline = time.Now().Add(b.Time)
+		m.deadline, m.used = time.Now().Add(b.Time), processorTime()
 	}
 	return m
 }
@@ -138,10 +140,21 @@ func (m *Meter) judge() error {
 		return fmt.Errorf("%w: needs more than %d MiB of memory", ErrCostly, m.budget.Memory>>20)
 	case left < 0:
 		return fmt.Errorf("%w: needs more than %d million steps", ErrCostly, m.budget.Work/1_000_000)
-	case !m.deadline.IsZero() && time.Now().After(m.deadline):
+	case !m.deadline.IsZero() && time.Now().After(m.deadline) && !m.starved():
 		return fmt.Errorf("%w: takes more than %v", ErrCostly, m.budget.Time)
 	}
 	return nil
+}
+
+// starved reports whether the process has not had as much of its processors as the time of the budget, and
+// if so moves the deadline by the rest.
+func (m *Meter) starved() bool {
+	rest := m.budget.Time - (processorTime() - m.used)
+	if rest <= 0 {
+		return false
+	}
+	m.deadline = time.Now().Add(rest)
+	return true
 }
 
 // Room returns a slice with room for n more elements, or false. The memory that a larger one takes

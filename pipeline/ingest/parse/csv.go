@@ -58,8 +58,7 @@ func (j *job) csv(src *source, tabs bool, yield func(Document) error) error {
 
 // csvError makes damage of an error of the format. Others come from the file.
 func csvError(err error) error {
-	var p *csv.ParseError
-	if errors.As(err, &p) && !errors.Is(err, ErrTooLarge) && !errors.Is(err, ErrBinary) {
+	if p, ok := errors.AsType[*csv.ParseError](err); ok && !errors.Is(err, ErrTooLarge) && !errors.Is(err, ErrBinary) {
 		return fmt.Errorf("%w: %w", ErrDamaged, p.Err)
 	}
 	return err

@@ -30,6 +30,7 @@ const (
 	FormatRST      Format = "rst"
 	FormatAsciiDoc Format = "asciidoc"
 	FormatLaTeX    Format = "latex"
+	FormatMan      Format = "man"
 	FormatCSV      Format = "csv"
 	FormatJSONL    Format = "jsonl"
 	FormatCode     Format = "code"
@@ -38,7 +39,7 @@ const (
 // Formats lists all formats.
 var Formats = []Format{
 	FormatText, FormatMarkdown, FormatHTML, FormatPDF, FormatDOCX, FormatPPTX, FormatXLSX, FormatODT, FormatRTF, FormatEPUB, FormatMail, FormatNotebook,
-	FormatRST, FormatAsciiDoc, FormatLaTeX, FormatCSV, FormatJSONL, FormatCode,
+	FormatRST, FormatAsciiDoc, FormatLaTeX, FormatMan, FormatCSV, FormatJSONL, FormatCode,
 }
 
 // Check returns an error that lists the formats unless f is one of them, or empty.
@@ -71,7 +72,7 @@ var endings = map[string]Format{
 	"md": FormatMarkdown, "markdown": FormatMarkdown, "mdx": FormatMarkdown,
 	"html": FormatHTML, "htm": FormatHTML, "xhtml": FormatHTML,
 	"pptx": FormatPPTX, "xlsx": FormatXLSX, "odt": FormatODT, "odp": FormatODT, "ods": FormatODT, "rtf": FormatRTF, "epub": FormatEPUB, "eml": FormatMail, "mht": FormatMail, "mhtml": FormatMail, "ipynb": FormatNotebook,
-	"rst": FormatRST, "adoc": FormatAsciiDoc, "asciidoc": FormatAsciiDoc, "tex": FormatLaTeX,
+	"rst": FormatRST, "adoc": FormatAsciiDoc, "asciidoc": FormatAsciiDoc, "tex": FormatLaTeX, "man": FormatMan, "mdoc": FormatMan,
 	"pptm": FormatPPTX, "xlsm": FormatXLSX, "docm": FormatDOCX,
 	"pdf": FormatPDF, "docx": FormatDOCX, "csv": FormatCSV, "tsv": FormatCSV, "jsonl": FormatJSONL, "ndjson": FormatJSONL,
 }
@@ -106,6 +107,9 @@ func FormatOf(name string, head []byte) Format {
 	if f, ok := endings[e]; ok {
 		return f
 	}
+	if isManual(e, head) {
+		return FormatMan
+	}
 	if e != "" && strings.Contains(codeEndings, " "+e+" ") {
 		return FormatCode
 	}
@@ -114,6 +118,19 @@ func FormatOf(name string, head []byte) Format {
 		return FormatHTML
 	}
 	return FormatText
+}
+
+// isManual reports whether a file is a page of the manual: its ending is a section, and it begins with a macro or a
+// comment of roff.
+func isManual(ending string, head []byte) bool {
+	section := ending != "" && ending[0] >= '1' && ending[0] <= '9' && len(ending) <= 5
+	head = bytes.TrimLeft(head, "\ufeff \r\n")
+	for _, start := range []string{`.\"`, `'\"`, `.TH`, `.Dd`, `.de`, `..`, `.ie`, `.if`} {
+		if bytes.HasPrefix(head, []byte(start)) {
+			return section && !bytes.HasPrefix(head, []byte("...")) // which begins a sentence
+		}
+	}
+	return false
 }
 
 // FormatOfType returns the format of a media type such as "text/html; charset=utf-8", or "" if

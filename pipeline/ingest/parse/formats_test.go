@@ -87,6 +87,29 @@ func TestMoreFormats(t *testing.T) {
 				"\\begin{verbatim}\n\\section{no}\n\\end{verbatim}\n\\begin{itemize}\n\\item one\n\\item two\n\\end{itemize}\n\n\\begin{tabular}{ll}\na & b \\\\\nc & d\n\\end{tabular}\n\\end{document}\njunk", "A plan",
 			"h2 5-5 \"Café – one\"\ntext 6-6 \"Costs 5 % of $a_1^2$ for Müller.\"\ncode 9-9 \"\\\\section{no}\"\ntext 11-14 \"- one\\n- two\"\ntable 16-18 \"a | b\\nc | d\"\n",
 		},
+		{
+			"b.tex", "\\section{One}\\subsection*{Two} some \\emph{text} at 5\\% \\section{Three} end % \\section{no}\n\\part{Four}\\section{", "One",
+			"h2 1-1 \"One\"\nh3 1-1 \"Two\"\ntext 1-1 \"some text at 5%\"\nh2 1-1 \"Three\"\ntext 1-1 \"end\"\nh1 2-2 \"Four\"\n",
+		},
+		{
+			"go.1", ".\\\" comment\n.ie \\n(.g .ds Aq x\n.el \\{\\\n.  ds Aq y\n.\\}\n.de Sp\n.nothing\n..\n.TH GO 1 2026 Tools\n.SH NAME\ngo \\- it \\fBruns\\fP caf\\('e\n.SH\n\"OPTIONS\" \\&...\n.TP\n.BR \\-v \", \" \\-\\-verbose\nSay \\(lqmore\\(rq. \\\" no\n" +
+				".nf\n  a \\e b\n\n  c\n.fi\n.TS\nl l.\na\tb\n_\nc\td\n.TE\n.PP\nend\\s-2 of\\s0 \\f[BI]all\\fR \\h'2n'\\[u20AC]5\n", "GO(1)",
+			"h1 10-10 \"NAME\"\ntext 11-11 \"go - it runs café\"\nh1 13-13 \"\\\"OPTIONS\\\" ...\"\ntext 15-16 \"-v, --verbose\\nSay “more”.\"\ncode 18-20 \"  a \\\\ b\\n\\n  c\"\n" +
+				"text 24-26 \"a | b\\nc | d\"\ntext 29-29 \"end of all €5\"\n",
+		},
+		{
+			"c.8", ".TH C 8\n.if \\n[.g] \\{\\\n.  am URL\n.    ad l\n.  .\n.\\}\n.SH A\none\n.de X\nlost\n.SH B\ntwo\n", "C(8)",
+			"h1 7-7 \"A\"\ntext 8-10 \"one\"\nh1 11-11 \"B\"\ntext 12-12 \"two\"\n",
+		},
+		{"app.log.1", "... and so on\n.hidden\n", "", "text 1-2 \"... and so on\\n.hidden\"\n"},
+		{
+			"w.1", ".TH W 1\n.SH A\n.BR" + strings.Repeat(" a", 100) + " z\n", "W(1)",
+			"h1 2-2 \"A\"\ntext 3-3 \"" + strings.Repeat("a", 100) + "z\"\n",
+		},
+		{
+			"b.3bsd", ".Dd May 1, 2026\n.Dt OPEN 2\n.Os\n.Sh SYNOPSIS\n.Nm open\n.Op Fl v\n.Op Fl o Ar file\n.Ss Flags\n.Bl -tag\n.It Fl x , Fl y\nThe\n.Nm\nutility, see\n.Xr read 2 .\n.El\n", "OPEN(2)",
+			"h1 4-4 \"SYNOPSIS\"\ntext 5-7 \"open\\n[-v]\\n[-o file]\"\nh2 8-8 \"Flags\"\ntext 10-14 \"-x, -y\\nThe\\nopen\\nutility, see\\nread 2.\"\n",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) { holds(t, c.name, c.text, c.title, c.want) })
 	}
@@ -125,6 +148,7 @@ func TestHostileFormats(t *testing.T) {
 		{"same.tex", []byte(`\begin{document}` + nest(`\section{`, 20_000)), []error{nil}},
 		{"lines.rst", []byte(nest("=\n", 100_000) + nest("a::\n\n", 50_000)), []error{nil}},
 		{"open.adoc", []byte(nest("----\n|===\n", 100_001)), []error{nil}},
+		{"open.man", []byte(nest(".nf\n.TS\n.if x \\{\n.SH\n\\*[\\f(\n", 50_001)), []error{nil, ErrNoText}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := read(t, c.name, c.data, Limits{})
@@ -249,7 +273,7 @@ func FuzzMoreFormats(f *testing.F) {
 			}
 			return
 		}
-		names := []string{"a.rtf", "a.eml", "a.ipynb", "a.rst", "a.adoc", "a.tex"}
+		names := []string{"a.rtf", "a.eml", "a.ipynb", "a.rst", "a.adoc", "a.tex", "a.man"}
 		fuzzed(t, names[int(kind)%len(names)], data)
 	})
 }

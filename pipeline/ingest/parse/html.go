@@ -11,6 +11,7 @@ import (
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
 
+	"github.com/anchor-host/anchor-host/pipeline/ingest/parse/document"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 )
 
@@ -64,6 +65,7 @@ func (j *job) html(text string) (Document, error) {
 		h.endRow()
 	}
 	h.flush()
+	h.dropMenus()
 	h.d.Title = oneLine(h.title.String())
 	if h.d.Title == "" {
 		for i := range h.d.Blocks {
@@ -99,6 +101,10 @@ type page struct {
 	term    int   // the length of the open block at the end of a term of a list of descriptions
 	hasMain bool  // the page says what its main part is
 	inMain  int
+	// bold is how many bold elements are open, and inBold and beside what the open block has in them and beside them.
+	bold, inBold, beside int
+	// links says how much of the page is links, for menus.
+	links linking
 	// openTerm says that a term is open.
 	openTerm bool
 	attr     attributes // of the open tag
@@ -109,6 +115,7 @@ type page struct {
 type attributes struct {
 	hidden     bool
 	role, href string
+	menu       bool   // its names are those of a menu
 	alt        string // the text that stands for a picture
 	start      int
 	rows, cols int
@@ -122,7 +129,7 @@ func (h *page) attributes(z *html.Tokenizer, more bool) {
 		k, v, more = z.TagAttr()
 		switch string(k) {
 		case "hidden":
-			h.attr.hidden = !strings.EqualFold(string(v), "until-found")
+			h.attr.hidden = h.attr.hidden || !strings.EqualFold(string(v), "until-found")
 		case "aria-hidden":
 			h.attr.hidden = h.attr.hidden || strings.EqualFold(string(v), "true")
 		case "style":
@@ -130,6 +137,9 @@ func (h *page) attributes(z *html.Tokenizer, more bool) {
 			h.attr.hidden = h.attr.hidden || strings.Contains(style, "display:none") || strings.Contains(style, "visibility:hidden")
 		case "role":
 			h.attr.role = strings.ToLower(string(v))
+		case "class", "id":
+			h.attr.menu = h.attr.menu || !h.hasMain && namesMenu(v)
+			h.attr.hidden = h.attr.hidden || turnsPages(v)
 		case "href":
 			h.attr.href = string(v[:min(len(v), 2)])
 		case "alt":
@@ -258,8 +268,13 @@ func (h *page) start(a atom.Atom, closed bool) {
 	case h.leftOut(a) && !closed && !void(a):
 		h.hidden, h.depth = a, 1
 	case a == atom.A:
+		h.links.start(h.attr.href != "" && h.attr.href[0] != '#')
 		if h.anchor = -1; strings.HasPrefix(h.attr.href, "#") {
 			h.anchor = len(h.b)
+		}
+	case a == atom.B || a == atom.Strong:
+		if !closed {
+			h.bold++
 		}
 	case a == atom.Title:
 		h.inTitle = h.title.Len() == 0
@@ -276,6 +291,9 @@ func (h *page) start(a atom.Atom, closed bool) {
 		h.startItem()
 	case breaks(a):
 		h.startBlock(a)
+	}
+	if !closed && h.hidden == 0 {
+		h.links.enter(a, h.attr.menu || h.attr.role == "menu" || h.attr.role == "menubar")
 	}
 }
 
@@ -396,10 +414,14 @@ func (h *page) end(a atom.Atom) {
 		}
 		h.hidden = 0
 	}
+	defer h.links.leave(a)
 	switch {
 	case a == atom.Title:
 		h.inTitle = false
+	case a == atom.B || a == atom.Strong:
+		h.bold = max(0, h.bold-1)
 	case a == atom.A:
+		h.links.open = false
 		h.endLink()
 	case a == atom.Table && h.tables > 0:
 		if h.tables == 1 {
@@ -443,13 +465,17 @@ type tableRow struct {
 	at    int // where the open cell begins
 	attr  attributes
 	cells int
+	own   int               // the cells that began in it
 	above [maxSpan]struct { // values that go on in the next rows, by columns
 		text string
 		left int
 	}
 }
 
-func (r *tableRow) begin(at int, a attributes) { r.open, r.at, r.attr = true, at, a }
+func (r *tableRow) begin(at int, a attributes) {
+	r.own++
+	r.open, r.at, r.attr = true, at, a
+}
 
 // put writes a cell, before what is after it in the buffer.
 func (h *page) put(text string) {
@@ -483,21 +509,29 @@ func (h *page) endCell() {
 	text := strings.TrimSpace(string(h.b[min(r.at, len(h.b)):]))
 	h.b = h.b[:min(r.at, len(h.b))]
 	h.goOn()
-	if r.cells < maxSpan && r.attr.rows > 1 && h.m.Take(len(text)) {
-		r.above[r.cells].text, r.above[r.cells].left = text, r.attr.rows-1
-	}
-	h.put(text)
-	for n := 1; n < r.attr.cols && r.cells < maxSpan; n++ {
-		h.put("")
+	for n := 0; n < r.attr.cols && h.m.Work(len(text)) && (n == 0 || r.cells < maxSpan); n++ {
+		if n == 1 && len(text) > maxRepeated {
+			text = ""
+		}
+		if r.cells < maxSpan && r.attr.rows > 1 && h.m.Take(len(text)) {
+			r.above[r.cells].text, r.above[r.cells].left = text, r.attr.rows-1
+		}
+		h.put(text)
 	}
 }
 
+// maxRepeated is the longest value, in bytes, that each of the columns of a cell gets.
+const maxRepeated = 100
+
 func (h *page) endRow() {
+	if h.row.own == 1 && h.row.above[0].left == 0 { // a cell over the whole row is a line of text
+		h.row.attr.cols = 1
+	}
 	h.endCell()
 	if h.row.cells > 0 {
 		h.goOn()
 	}
-	h.row.cells = 0
+	h.row.cells, h.row.own = 0, 0
 	h.newline()
 }
 
@@ -550,7 +584,14 @@ func (h *page) text(s string, newlines int) {
 	if (h.space || s[0] <= ' ') && len(h.b) > 0 && h.b[len(h.b)-1] > ' ' {
 		h.raw(" ")
 	}
-	h.raw(strings.Join(fields, " "))
+	joined := strings.Join(fields, " ")
+	h.links.count(len(joined))
+	if h.bold > 0 {
+		h.inBold++
+	} else {
+		h.beside++
+	}
+	h.raw(joined)
 	h.last = h.line + newlines
 	h.space = s[len(s)-1] <= ' '
 }
@@ -579,7 +620,12 @@ func (h *page) flushAs(k Kind) {
 		text = oneLine(text)
 	}
 	h.m.Give(2 * n)
-	if text != "" && h.m.Take(len(text)) {
+	if k == Text && h.inBold > 0 && h.beside == 0 && document.Titled(text) {
+		k, h.level = Heading, document.BoldLevel
+	}
+	h.bold, h.inBold, h.beside = 0, 0, 0
+	left := !h.hasMain && (k == Text || k == Table) && h.links.menu(len(h.d.Blocks), h.m)
+	if h.links.next(); text != "" && !left && h.m.Take(len(text)) {
 		h.add(&h.d, Block{Kind: k, Level: h.level, Text: text, Header: h.header, Lines: retrieve.Lines{From: h.first, To: max(h.first, h.last)}})
 	}
 	h.b = h.b[:0]

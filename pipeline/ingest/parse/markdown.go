@@ -5,6 +5,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/anchor-host/anchor-host/pipeline/ingest/parse/document"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 )
 
@@ -166,15 +167,30 @@ func (m *markdown) flush() {
 	if m.first > 0 {
 		text := m.text[m.from:m.end]
 		b := Block{Text: text, Exact: true, Lines: retrieve.Lines{From: m.first, To: m.first + strings.Count(text, "\n")}}
-		switch {
+		switch title := boldOnly(text); {
 		case m.fence != "":
 			b.Kind = Code
 		case m.table:
 			b.Kind, b.Header = Table, 2
+		case title != "":
+			b.Kind, b.Level, b.Text, b.Exact = Heading, document.BoldLevel, title, false
 		}
 		m.job.add(m.d, b)
 	}
 	m.first, m.fence, m.table, m.last = 0, "", false, ""
+}
+
+// boldOnly returns the text of a paragraph that is bold and reads like a heading, "" of others.
+func boldOnly(text string) string {
+	text = strings.TrimSpace(text)
+	for _, sign := range []string{"**", "__"} {
+		if inner, ok := strings.CutPrefix(text, sign); ok {
+			if inner, ok = strings.CutSuffix(inner, sign); ok && !strings.Contains(inner, sign) && document.Titled(inner) {
+				return strings.TrimSpace(inner)
+			}
+		}
+	}
+	return ""
 }
 
 func atx(line string) int {

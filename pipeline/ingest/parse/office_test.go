@@ -2,6 +2,7 @@ package parse
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -46,10 +47,14 @@ func TestWord(t *testing.T) {
 			`<w:p><w:pPr><w:pStyle w:val="berschrift2"/></w:pPr><w:r><w:t>Reise</w:t></w:r></w:p><w:p><w:pPr><w:pStyle w:val="Klausel"/></w:pPr><w:r><w:t>Zahlung</w:t></w:r></w:p>`,
 			"h2 0-0 \"Reise\"\nh1 0-0 \"1. Zahlung\"\n",
 		},
+		"bold paragraphs": {
+			`<w:p><w:r><w:rPr><w:b/></w:rPr><w:t>Who pays?</w:t></w:r></w:p><w:p><w:pPr><w:rPr><w:b/></w:rPr></w:pPr><w:r><w:rPr><w:b w:val="0"/></w:rPr><w:t>All</w:t></w:r></w:p><w:p><w:r><w:rPr><w:b/></w:rPr><w:t>Fee:</w:t></w:r><w:r><w:t> 5</w:t></w:r></w:p>`,
+			"h6 0-0 \"Who pays?\"\ntext 0-0 \"All\"\ntext 0-0 \"Fee: 5\"\n",
+		},
 		"merged cells": {
 			"<w:tbl><w:tr>" + tc(`<w:gridSpan w:val="2"/>`, "Stage") + tc("", "Who") + "</w:tr><w:tr>" + tc(`<w:vMerge w:val="restart"/>`, "Test") + tc("", "1") + tc("", "A") + "</w:tr><w:tr>" +
 				tc("<w:vMerge/>", "") + tc("", "2") + tc("", "B") + "</w:tr><w:tr>" + tc("", "") + tc("", "3") + tc("", "C") + "</w:tr></w:tbl>",
-			"table 0-0 \"Stage |  | Who\\nTest | 1 | A\\nTest | 2 | B\\n| 3 | C\"\n",
+			"table 0-0 \"Stage | Stage | Who\\nTest | 1 | A\\nTest | 2 | B\\n| 3 | C\"\n",
 		},
 		"nested table": {
 			"<w:tbl><w:tr>" + tc("", "Out") + "<w:tc>" + par("in:") + "<w:tbl><w:tr>" + tc("", "a") + tc("", "b") + "</w:tr><w:tr>" + tc("", "c") + tc("", "d") + "</w:tr></w:tbl>" + par("") + "</w:tc></w:tr><w:tr>" +
@@ -80,6 +85,28 @@ func TestWord(t *testing.T) {
 	}
 }
 
+// TestMergedCells gives each row and column of merged cells their value, but a title over all columns once.
+func TestMergedCells(t *testing.T) {
+	row := func(n int, cells ...string) string {
+		b := fmt.Sprintf(`<row r="%d">`, n)
+		for i := 0; i < len(cells); i += 2 {
+			b += fmt.Sprintf(`<c r="%s%d" t="str"><v>%s</v></c>`, cells[i], n, cells[i+1])
+		}
+		return b + "</row>"
+	}
+	book := map[string]string{"xl/workbook.xml": sheets["xl/workbook.xml"], "xl/_rels/workbook.xml.rels": sheets["xl/_rels/workbook.xml.rels"]}
+	book["xl/worksheets/sheet1.xml"] = `<worksheet><sheetData>` + row(1, "A", "Prices of mergeCells") + row(2, "A", "Stage", "B", "When") + row(3, "A", "Test", "B", "1", "C", "2") + row(4, "B", "3", "C", "4") +
+		row(6, "C", "5") + row(7, "D", "6") + row(8) + `</sheetData><mergeCells count="6"><mergeCell ref="A1:C1"/><mergeCell ref="B2:C2"/><mergeCell ref="A3:A6"/><mergeCell ref='B6:B7'/><mergeCell ref="A7:B9"/><mergeCell ref="ZZZ1:AAA2"/></mergeCells></worksheet>`
+	docs, err := read(t, "a.xlsx", zipped(t, book), Limits{})
+	if err != nil || len(docs) != 1 {
+		t.Fatalf("%d documents, error %v", len(docs), err)
+	}
+	const want = "rows 1-7 \"Prices of mergeCells\\nStage | When | When\\nTest | 1 | 2\\nTest | 3 | 4\\nTest |  | 5\\n |  |  | 6\"\n"
+	if got := show(docs[0]); got != want {
+		t.Errorf("blocks:\n%s\nwant:\n%s", got, want)
+	}
+}
+
 // TestRepeatedValues holds that a long value that goes on in many rows does not multiply.
 func TestRepeatedValues(t *testing.T) {
 	rows := strings.Repeat("<w:tr>"+tc("<w:vMerge/>", "")+tc("", "x")+"</w:tr>", 50_000)
@@ -87,6 +114,18 @@ func TestRepeatedValues(t *testing.T) {
 	_, err := read(t, "a.docx", zipped(t, map[string]string{"word/document.xml": table}), Limits{})
 	if !errors.Is(err, ErrTooLarge) && !errors.Is(err, meter.ErrCostly) {
 		t.Errorf("error %v", err)
+	}
+	var merged, cells strings.Builder
+	for i := range 20_000 {
+		fmt.Fprintf(&cells, `<row r="%d"><c r="A%d" t="str"><v>x</v></c></row>`, i+1, i+1)
+		fmt.Fprintf(&merged, `<mergeCell ref="A%d:IV1000000"/>`, i+1)
+	}
+	_, err = read(t, "a.xlsx", zipped(t, map[string]string{
+		"xl/workbook.xml": sheets["xl/workbook.xml"], "xl/_rels/workbook.xml.rels": sheets["xl/_rels/workbook.xml.rels"],
+		"xl/worksheets/sheet1.xml": "<worksheet><sheetData>" + cells.String() + "</sheetData><mergeCells>" + merged.String() + "</mergeCells></worksheet>",
+	}), Limits{})
+	if !errors.Is(err, ErrTooLarge) && !errors.Is(err, meter.ErrCostly) {
+		t.Errorf("merged cells: error %v", err)
 	}
 	page := "<table><tr><td rowspan=999>" + strings.Repeat("long ", 20_000) + "<td>x" + strings.Repeat("<tr><td>x", 50_000)
 	if _, err = read(t, "a.html", []byte(page), Limits{}); !errors.Is(err, ErrTooLarge) && !errors.Is(err, meter.ErrCostly) {

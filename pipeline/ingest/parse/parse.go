@@ -7,6 +7,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/pipeline/ingest/meter"
 	"github.com/anchor-host/anchor-host/pipeline/ingest/parse/charset"
+	"github.com/anchor-host/anchor-host/pipeline/ingest/parse/document"
 	"github.com/anchor-host/anchor-host/pipeline/ingest/parse/markup"
 	"github.com/anchor-host/anchor-host/pipeline/ingest/parse/office"
 )
@@ -83,23 +84,12 @@ func (j *job) parse(f Format, data []byte) (d Document, err error) {
 			err = fmt.Errorf("%w: parser failed: %v", ErrDamaged, p)
 		}
 	}()
-	switch f {
-	case FormatPDF:
-		return j.pdf(data)
-	case FormatDOCX:
-		return office.DOCX(j.work(), data)
-	case FormatPPTX:
-		return office.PPTX(j.work(), data)
-	case FormatODT:
-		return office.ODT(j.work(), data)
-	case FormatRTF:
-		return office.RTF(j.work(), data)
-	case FormatEPUB:
-		return j.epub(data)
-	case FormatMail:
-		return j.mail(data)
-	case FormatNotebook:
-		return j.notebook(data)
+	ofBytes, ofText := readerOf(f)
+	switch {
+	case ofBytes != nil:
+		return ofBytes(j, data)
+	case ofText == nil:
+		return d, f.Check()
 	}
 	declared := []string{j.charset}
 	if f == FormatHTML {
@@ -112,21 +102,49 @@ func (j *job) parse(f Format, data []byte) (d Document, err error) {
 	if f != FormatHTML && len(text) > j.limits.Text {
 		return d, fmt.Errorf("%w: %d bytes of text, the limit is %d", ErrTooLarge, len(text), j.limits.Text)
 	}
+	return ofText(j, text)
+}
+
+// readerOf returns what reads a format: its bytes, or its text.
+func readerOf(f Format) (ofBytes func(*job, []byte) (Document, error), ofText func(*job, string) (Document, error)) {
 	switch f {
+	case FormatPDF:
+		return (*job).pdf, nil
+	case FormatDOCX:
+		return within(office.DOCX), nil
+	case FormatPPTX:
+		return within(office.PPTX), nil
+	case FormatODT:
+		return within(office.ODT), nil
+	case FormatRTF:
+		return within(office.RTF), nil
+	case FormatEPUB:
+		return (*job).epub, nil
+	case FormatMail:
+		return (*job).mail, nil
+	case FormatNotebook:
+		return (*job).notebook, nil
 	case FormatHTML:
-		return j.html(text)
+		return nil, (*job).html
 	case FormatMarkdown:
-		return j.markdown(text)
+		return nil, (*job).markdown
 	case FormatCode:
-		return j.code(text)
+		return nil, (*job).code
 	case FormatText:
-		return j.text(text)
+		return nil, (*job).text
 	case FormatRST:
-		return markup.RST(j.work(), text)
+		return nil, within(markup.RST)
 	case FormatAsciiDoc:
-		return markup.AsciiDoc(j.work(), text)
+		return nil, within(markup.AsciiDoc)
 	case FormatLaTeX:
-		return markup.LaTeX(j.work(), text)
+		return nil, within(markup.LaTeX)
+	case FormatMan:
+		return nil, within(markup.Man)
 	}
-	return d, f.Check()
+	return nil, nil
+}
+
+// within gives a reader of another package the work of a job.
+func within[T any](read func(*document.Job, T) (Document, error)) func(*job, T) (Document, error) {
+	return func(j *job, data T) (Document, error) { return read(j.work(), data) }
 }

@@ -89,6 +89,12 @@ func TestFormats(t *testing.T) {
 	}
 }
 
+// TestBoldParagraphs has a bold paragraph of Markdown be a heading if it reads like one.
+func TestBoldParagraphs(t *testing.T) {
+	holds(t, "a.md", "# A\n\n**Who pays?**\nAll.\n\n**Who pays?**\n\n__Fees__\n\nAll.\n\n**Pay.**\n\n**a** b **c**\n", "A",
+		"h1 1-1 \"A\"\ntext 3-4 \"**Who pays?**\\nAll.\"\nh6 6-6 \"Who pays?\"\nh6 8-8 \"Fees\"\ntext 10-10 \"All.\"\ntext 12-12 \"**Pay.**\"\ntext 14-14 \"**a** b **c**\"\n")
+}
+
 func TestJSONLines(t *testing.T) {
 	docs, err := read(t, "c.jsonl", []byte("{\"_id\":\"7\",\"title\":\"T\",\"text\":\"body\",\"year\":1998}\nnot json\n\n{\"a\":1}\n{]\n"), Limits{})
 	if !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "line 2") || !strings.Contains(err.Error(), "1 more") {

@@ -9,7 +9,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/anchor-host/anchor-host/internal/await"
+	"github.com/anchor-host/anchor-host/internal/testkit/await"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -41,13 +41,11 @@ func newEmbedder(t *table) *vectorizer {
 	return e
 }
 
-// Model implements [retrieve.Embedder].
 func (e *vectorizer) Model(context.Context) (retrieve.Model, error) { return e.model, nil }
 
 // shareTexts is the least number of texts for which another processor is used.
 const shareTexts = 64
 
-// Embed implements [retrieve.Embedder].
 func (e *vectorizer) Embed(ctx context.Context, _ retrieve.Side, texts []string) ([][]float32, error) {
 	vectors := make([][]float32, len(texts))
 	shares := max(1, min(runtime.GOMAXPROCS(0), len(texts)/shareTexts))

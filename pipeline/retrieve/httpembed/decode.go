@@ -1,6 +1,7 @@
 package httpembed
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
@@ -22,9 +23,7 @@ const (
 
 // maxAnswer returns the largest size in bytes of an answer with n vectors.
 func maxAnswer(n, dimension int) int64 {
-	if dimension == 0 {
-		dimension = retrieve.MaxDimension
-	}
+	dimension = cmp.Or(dimension, retrieve.MaxDimension)
 	return int64(n)*(int64(dimension)*numberBytes+vectorBytes) + answerBytes
 }
 
@@ -56,8 +55,7 @@ func decode(r io.Reader, into [][]float32, dimension int) error {
 
 // malformed returns an error without any text of the answer.
 func malformed(err error) error {
-	var syntax *jsontext.SyntacticError
-	if errors.As(err, &syntax) {
+	if syntax, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
 		return fmt.Errorf("no valid JSON at byte %d", syntax.ByteOffset)
 	}
 	return err

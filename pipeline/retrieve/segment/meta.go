@@ -54,13 +54,17 @@ func readDocument(data []byte) (retrieve.Document, error) {
 	return d, nil
 }
 
-// appendChunk writes the place of a chunk.
+// appendChunk writes the place of a chunk. The page on which it ends is written last, if it is another, so that
+// what was written before chunks had it is read too.
 func appendChunk(dst []byte, c *retrieve.Chunk) []byte {
 	for _, n := range []int{c.Page, c.Lines.From, c.Lines.To, len(c.Headings)} {
 		dst = binary.AppendUvarint(dst, uint64(n))
 	}
 	for _, h := range c.Headings {
 		dst = appendText(dst, h)
+	}
+	if c.PageEnd > c.Page {
+		dst = binary.AppendUvarint(dst, uint64(c.PageEnd))
 	}
 	return dst
 }
@@ -75,6 +79,9 @@ func readChunk(data []byte) (retrieve.Chunk, error) {
 	}
 	for i := 0; i < n && !r.bad; i++ {
 		c.Headings = append(c.Headings, r.text())
+	}
+	if len(r.data) > 0 {
+		c.PageEnd = r.number()
 	}
 	if r.bad || len(r.data) != 0 {
 		return c, corrupt("metadata of a chunk")

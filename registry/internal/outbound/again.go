@@ -27,7 +27,6 @@ const (
 // again sends a request again where that can help.
 type again struct{ from }
 
-// RoundTrip implements http.RoundTripper.
 func (a again) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx := req.Context()
 	for try := range MaxRetries {

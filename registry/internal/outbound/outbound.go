@@ -185,7 +185,6 @@ func (t *Transport) Direct() http.RoundTripper { return direct{t} }
 
 type direct struct{ *Transport }
 
-// RoundTrip implements http.RoundTripper.
 func (d direct) RoundTrip(req *http.Request) (*http.Response, error) {
 	return d.chosen(req.URL).RoundTrip(req)
 }

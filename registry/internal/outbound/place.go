@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/anchor-host/anchor-host/internal/errkind"
@@ -48,12 +49,7 @@ func prefixes(texts ...string) (all []netip.Prefix) {
 }
 
 func within(all []netip.Prefix, a netip.Addr) bool {
-	for _, p := range all {
-		if p.Contains(a) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(all, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
 // placeOf returns the place of an address.

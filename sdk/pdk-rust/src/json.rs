@@ -1,3 +1,4 @@
+use std::borrow::Cow;
 use std::fmt::Write;
 
 use crate::number;
@@ -64,11 +65,20 @@ impl Json {
         }
     }
 
-    /// A string.
+    /// A string. It is `None` for a number, such as a version 1.26 in metadata: see [`Json::as_text`].
     pub fn text(&self) -> Option<&str> {
         match self {
             Json::Text(s) => Some(s),
             _ => None,
+        }
+    }
+
+    /// The text of a string, and what JSON writes for a number or a boolean. It is empty for all else.
+    pub fn as_text(&self) -> Cow<'_, str> {
+        match self {
+            Json::Text(s) => Cow::Borrowed(s),
+            Json::Int(_) | Json::Float(_) | Json::Bool(_) => Cow::Owned(self.to_string()),
+            _ => Cow::Borrowed(""),
         }
     }
 
@@ -342,6 +352,14 @@ impl<'a> Parser<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_have_a_text() {
+        let v = Json::parse(r#"[1.26, 7, true, "s", null, [1], {"a": 1}]"#).unwrap();
+        let texts: Vec<String> = v.list().iter().map(|one| one.as_text().into_owned()).collect();
+        assert_eq!(texts, ["1.26", "7", "true", "s", "", "", ""]);
+        assert_eq!(v.list()[0].text(), None);
+    }
 
     fn round(text: &str) -> String {
         let mut out = String::new();

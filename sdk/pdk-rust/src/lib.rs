@@ -25,6 +25,8 @@ mod metadata;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod mock;
 mod number;
+#[cfg(all(feature = "random", target_arch = "wasm32", target_os = "unknown"))]
+mod random;
 mod request;
 mod services;
 mod time;

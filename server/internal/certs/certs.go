@@ -27,6 +27,31 @@ type Files struct {
 // Every is how often the files of a certificate are looked at.
 const Every = 2 * time.Second
 
+// Soon is how long before its end a certificate is a problem.
+const Soon = 14 * 24 * time.Hour
+
+// Problem says why clients refuse the files as they are, or soon will. It is nil without a certificate. The error of
+// a certificate that is not valid now wraps an [x509.CertificateInvalidError].
+func (f Files) Problem() error {
+	if f.Cert == "" {
+		return nil
+	}
+	c := &certificates{files: f}
+	if err := c.read(); err != nil {
+		return err
+	}
+	return c.problem(time.Now())
+}
+
+// Until returns the end of the certificate.
+func (f Files) Until() (time.Time, error) {
+	c := &certificates{files: f}
+	if err := c.read(); err != nil {
+		return time.Time{}, err
+	}
+	return c.config.Certificates[0].Leaf.NotAfter, nil
+}
+
 // certificates gives connections the certificate that the files have now.
 type certificates struct {
 	files Files
@@ -34,6 +59,7 @@ type certificates struct {
 
 	mu     sync.Mutex
 	next   time.Time // when the files are looked at again
+	warned time.Time // when the log last had a problem of this certificate
 	digest [sha256.Size]byte
 	config *tls.Config
 }
@@ -49,6 +75,7 @@ func Config(files Files, log *slog.Logger) (*tls.Config, error) {
 		return nil, err
 	}
 	c.next = time.Now().Add(Every)
+	c.warn(time.Now())
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
 		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return c.current(), nil },
@@ -66,8 +93,38 @@ func (c *certificates) current() *tls.Config {
 		if err := c.read(); err != nil {
 			c.log.Error("certificate is not read again, and stays as it is", "error", err)
 		}
+		c.warn(now)
 	}
 	return c.config
+}
+
+// warn logs once a day, and of each new certificate, that it has ended, or ends soon.
+func (c *certificates) warn(now time.Time) {
+	if now.Sub(c.warned) < 24*time.Hour {
+		return
+	}
+	if err := c.problem(now); err != nil {
+		c.warned = now
+		c.log.Warn("certificate", "error", err)
+	}
+}
+
+// problem says that the certificate is not valid at a time, or not for long.
+func (c *certificates) problem(now time.Time) error {
+	const remedy = "write a new one into the files; no restart is needed"
+	leaf := c.config.Certificates[0].Leaf
+	from, until := leaf.NotBefore.Format(time.RFC3339), leaf.NotAfter.Format(time.RFC3339)
+	invalid := x509.CertificateInvalidError{Cert: leaf, Reason: x509.Expired, Detail: "it ended at " + until}
+	switch left := leaf.NotAfter.Sub(now); {
+	case now.Before(leaf.NotBefore):
+		invalid.Detail = "it begins at " + from
+		fallthrough
+	case left <= 0:
+		return fmt.Errorf("%w: server.tls.cert: %s: %w (%s)", config.ErrInvalid, c.files.Cert, invalid, remedy)
+	case left < Soon:
+		return fmt.Errorf("%w: server.tls.cert: %s: it ends at %s (%s)", config.ErrInvalid, c.files.Cert, until, remedy)
+	}
+	return nil
 }
 
 // read reads the files, unless they are as before.
@@ -97,6 +154,6 @@ func (c *certificates) read() error {
 			return fmt.Errorf("%w: server.tls.client_ca: %s: no certificate in PEM", config.ErrInvalid, c.files.ClientCA)
 		}
 	}
-	c.config, c.digest = next, digest
+	c.config, c.digest, c.warned = next, digest, time.Time{}
 	return nil
 }

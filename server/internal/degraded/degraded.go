@@ -35,11 +35,16 @@ type kind struct{ kind, step, plugin, reason string }
 type Log struct{ kinds seldom.Kinds[kind] }
 
 // Warn logs what an answer lacks, in one line for each kind that was not logged a moment ago. args
-// say which answer.
+// say which answer. An answer that lacks nothing has it count those of before that were not logged.
 func (l *Log) Warn(ctx context.Context, to *slog.Logger, list []core.Degradation, args ...any) {
+	l.warn(ctx, to, list, time.Now(), args...)
+}
+
+func (l *Log) warn(ctx context.Context, to *slog.Logger, list []core.Degradation, now time.Time, args ...any) {
+	ctx = context.WithoutCancel(ctx)
 	for i := range list {
 		d := &list[i]
-		unsaid, due := l.kinds.Due(kind{d.Kind, d.Step, d.Plugin, d.Reason}, time.Now())
+		unsaid, due := l.kinds.Due(kind{d.Kind, d.Step, d.Plugin, d.Reason}, now)
 		if !due {
 			continue
 		}
@@ -47,7 +52,10 @@ func (l *Log) Warn(ctx context.Context, to *slog.Logger, list []core.Degradation
 		if unsaid > 0 {
 			line = append(line, "unsaid", unsaid)
 		}
-		to.Log(context.WithoutCancel(ctx), slog.LevelWarn, texts[d.Kind], line...)
+		to.Log(ctx, slog.LevelWarn, texts[d.Kind], line...)
+	}
+	for k, unsaid := range l.kinds.Late(now) {
+		to.Log(ctx, slog.LevelWarn, texts[k.kind], "step", k.step, "plugin", k.plugin, "reason", k.reason, "unsaid", unsaid)
 	}
 }
 

@@ -1,10 +1,13 @@
 package degraded
 
 import (
+	"bytes"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline/core"
 )
@@ -25,5 +28,27 @@ func TestNames(t *testing.T) {
 	}
 	if Name(h, make([]core.Degradation, 1000)); len(h.Values(Header)) > named+2 {
 		t.Errorf("%d values", len(h.Values(Header)))
+	}
+}
+
+// Ten equal failures are one line, and a line with their number when the service answers again, though nothing
+// else fails.
+func TestAStormIsCounted(t *testing.T) {
+	var l Log
+	var log bytes.Buffer
+	to, now := slog.New(slog.NewTextHandler(&log, nil)), time.Now()
+	for range 10 {
+		l.warn(t.Context(), to, []core.Degradation{{Kind: core.KindSkipped, Step: "near", Plugin: "dedupe", Reason: "guest_error"}}, now)
+	}
+	if n := strings.Count(log.String(), "\n"); n != 1 {
+		t.Fatalf("%d lines, want 1: %s", n, log.String())
+	}
+	for range 3 {
+		now = now.Add(time.Minute)
+		l.warn(t.Context(), to, nil, now)
+	}
+	if _, last, _ := strings.Cut(log.String(), "\n"); strings.Count(last, "\n") != 1 ||
+		!strings.Contains(last, `msg="step skipped" step=near plugin=dedupe reason=guest_error unsaid=9`) {
+		t.Errorf("after a minute the log has %q", last)
 	}
 }

@@ -13,15 +13,16 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/internal/failure"
+	"github.com/anchor-host/anchor-host/server/jobs"
 )
 
 // The states of a job.
 const (
-	Waiting   = "waiting"
-	Running   = "running"
-	Done      = "done"
-	Failed    = "failed"
-	Cancelled = "cancelled"
+	Waiting   = jobs.Waiting
+	Running   = jobs.Running
+	Done      = jobs.Done
+	Failed    = jobs.Failed
+	Cancelled = jobs.Cancelled
 )
 
 // Limits bound the jobs of a [Set].
@@ -47,22 +48,7 @@ var (
 )
 
 // Doc is a job as clients see it.
-type Doc struct {
-	ID    string `json:"id"`
-	State string `json:"state"`
-	// Done of Total parts are done: queries of an evaluation, documents of an ingestion. Bytes is the size
-	// of the documents that are done.
-	Done  int   `json:"done"`
-	Total int   `json:"total"`
-	Bytes int64 `json:"bytes,omitempty"`
-	// Collection is that of an ingestion.
-	Collection string          `json:"collection,omitempty"`
-	Started    time.Time       `json:"started"`
-	Ended      *time.Time      `json:"ended,omitempty"`
-	Generation int64           `json:"generation"`
-	Report     json.RawMessage `json:"report,omitempty"`
-	Error      *failure.Detail `json:"error,omitempty"`
-}
+type Doc = jobs.Doc
 
 // Work does a job, and says how far it is. Its report is written as JSON.
 type Work func(ctx context.Context, j *Job) (report any, err error)

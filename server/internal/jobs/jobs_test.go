@@ -8,8 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anchor-host/anchor-host/internal/await"
+	"github.com/anchor-host/anchor-host/internal/testkit/await"
 	"github.com/anchor-host/anchor-host/server/internal/jobs"
+	docs "github.com/anchor-host/anchor-host/server/jobs"
 )
 
 func newSet(t *testing.T, change func(*jobs.Limits)) *jobs.Set {
@@ -140,5 +141,58 @@ func TestBounds(t *testing.T) {
 	}
 	if len(ends) != 4 || !errors.Is(s.Room("b"), jobs.ErrClosed) {
 		t.Errorf("%d ends, then %v", len(ends), s.Room("b"))
+	}
+}
+
+// kept is a queue with two jobs.
+type kept struct{ docs.Queue }
+
+func (kept) List(_ context.Context, f docs.Filter) ([]docs.Doc, error) {
+	list := []docs.Doc{{ID: "2"}, {ID: "1"}}
+	for i, d := range list {
+		if d.ID == f.Before {
+			list = list[i+1:]
+			break
+		}
+	}
+	return list[:min(f.Limit, len(list))], nil
+}
+
+func (kept) Get(_ context.Context, _, id string) (docs.Doc, error) { return docs.Doc{ID: id}, nil }
+
+// Jobs in a database are listed after the ingestions of this process, page by page, and found.
+func TestKept(t *testing.T) {
+	s := newSet(t, nil)
+	j, err := s.Start("a", jobs.Doc{Kind: docs.Ingest}, func(ctx context.Context, _ *jobs.Job) (any, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := j.Snapshot(false).ID
+	q := jobs.Queue{Set: s, Kept: kept{}}
+	for limit := 1; limit <= 4; limit++ {
+		var ids []string
+		for before := ""; ; before = ids[len(ids)-1] {
+			page, err := q.List(t.Context(), docs.Filter{Tenant: "a", Before: before, Limit: limit})
+			if err != nil || len(page) > limit {
+				t.Fatalf("%v, %v", page, err)
+			}
+			for _, d := range page {
+				ids = append(ids, d.ID)
+			}
+			if len(page) < limit {
+				break
+			}
+		}
+		if !slices.Equal(ids, []string{own, "2", "1"}) {
+			t.Errorf("pages of %d: %v", limit, ids)
+		}
+	}
+	for _, id := range []string{own, "1"} {
+		if doc, err := q.Get(t.Context(), "a", id); err != nil || doc.ID != id {
+			t.Errorf("%s: %+v, %v", id, doc, err)
+		}
 	}
 }

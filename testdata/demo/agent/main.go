@@ -1,6 +1,6 @@
 // Command agent takes a conversation of 60 turns through "anchor-host assemble". It prints
 // the tokens before and after each call, and fails if the provider chain breaks a promise.
-// `make demo-agent` runs it.
+// `make demo-assemble` runs it.
 package main
 
 import (
@@ -14,7 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/anchor-host/anchor-host/internal/agentdemo"
+	"github.com/anchor-host/anchor-host/internal/testkit/agentdemo"
 )
 
 func main() {

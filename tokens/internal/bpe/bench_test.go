@@ -193,7 +193,7 @@ func BenchmarkLoad(b *testing.B) {
 		b.Run(d.name, func(b *testing.B) {
 			b.ReportAllocs()
 			once := func() {
-				if _, err := load(d.name, d.next); err != nil {
+				if _, err := load(d); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -29,8 +29,8 @@
 // is very long, so that the time is linear in the length of the text. Once its buffers have
 // grown, counting allocates nothing, except one copy of a text that is not valid UTF-8.
 //
-// The vocabularies come from the assets of tiktoken-go-loader. The first use of an encoding
-// parses its vocabulary into tables of about 3 MiB (cl100k_base) or 6 MiB (o200k_base).
+// The vocabularies are those of tiktoken-go-loader (MIT, see LICENSE.tiktoken), packed. The first use of an
+// encoding reads its vocabulary into tables of about 3 MiB (cl100k_base) or 6 MiB (o200k_base).
 //
 // [Merges] does the same for vocabularies that list which pairs of tokens merge, and [LookupPattern]
 // has the split patterns that other tokenizers share.

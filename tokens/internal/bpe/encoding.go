@@ -8,8 +8,6 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
-
-	"github.com/pkoukk/tiktoken-go-loader/assets"
 )
 
 // ErrUnknownEncoding is returned by [Get] for a name that is not in [Names].
@@ -17,24 +15,26 @@ var ErrUnknownEncoding = errors.New("unknown encoding")
 
 // definition has the properties of one encoding.
 type definition struct {
-	name string
-	next func(c *cursor, i int) int
-	once sync.Once // sets the fields below
-	made *Encoding
-	err  error
+	name  string
+	next  func(c *cursor, i int) int
+	frame int       // of packed
+	ranks int       // see unpack
+	once  sync.Once // sets the fields below
+	made  *Encoding
+	err   error
 }
 
 // definitions is in the order of [Names]. It needs no code at start, so that a program without
 // encodings does not contain their vocabularies.
 var definitions = [...]definition{
-	{name: "cl100k_base", next: nextCL100K},
-	{name: "o200k_base", next: nextO200K},
-	{name: "p50k_base", next: nextGPT2},
-	{name: "r50k_base", next: nextGPT2},
+	{name: "cl100k_base", next: nextCL100K, frame: frameCL100K},
+	{name: "o200k_base", next: nextO200K, frame: frameO200K},
+	{name: "p50k_base", next: nextGPT2, frame: frameP50K},
+	{name: "r50k_base", next: nextGPT2, frame: frameP50K, ranks: r50kTokens},
 }
 
 func (d *definition) load() (*Encoding, error) {
-	d.once.Do(func() { d.made, d.err = load(d.name, d.next) })
+	d.once.Do(func() { d.made, d.err = load(d) })
 	return d.made, d.err
 }
 
@@ -50,26 +50,34 @@ func Names() []string {
 // Get returns the encoding of that name. The first call for a name reads its
 // vocabulary (5 to 20 ms); later calls return the same Encoding at once.
 func Get(name string) (*Encoding, error) {
+	d, err := lookup(name)
+	if err != nil {
+		return nil, err
+	}
+	return d.load()
+}
+
+func lookup(name string) (*definition, error) {
 	for i := range definitions {
 		if d := &definitions[i]; d.name == name {
-			return d.load()
+			return d, nil
 		}
 	}
 	return nil, fmt.Errorf("encoding %q: %w (one of %s)", name, ErrUnknownEncoding, strings.Join(Names(), ", "))
 }
 
-func load(name string, next func(c *cursor, i int) int) (*Encoding, error) {
-	file, err := assets.Assets.ReadFile(name + ".tiktoken")
+func load(d *definition) (*Encoding, error) {
+	lengths, text, err := unpack(packed, d.frame, d.ranks)
 	if err != nil {
-		return nil, fmt.Errorf("encoding %q: read vocabulary: %w", name, err)
+		return nil, fmt.Errorf("encoding %q: read vocabulary: %w", d.name, err)
 	}
-	v, err := parseVocab(file)
+	v, err := parseVocab(lengths, text)
 	if err != nil {
-		return nil, fmt.Errorf("encoding %q: parse vocabulary: %w", name, err)
+		return nil, fmt.Errorf("encoding %q: parse vocabulary: %w", d.name, err)
 	}
-	e := &Encoding{name: name, maxLen: v.maxLen}
+	e := &Encoding{name: d.name, maxLen: v.maxLen}
 	classes() // build the table now, so that the first count need not
-	e.pool.New = func() any { return newCounter(v, next) }
+	e.pool.New = func() any { return newCounter(v, d.next) }
 	return e, nil
 }
 

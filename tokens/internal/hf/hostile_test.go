@@ -9,7 +9,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/anchor-host/anchor-host/internal/await"
+	"github.com/anchor-host/anchor-host/internal/testkit/await"
 )
 
 const small = `{"type":"BPE","vocab":{"a":0,"b":1,"ab":2},"merges":["a b"],"unk_token":"a"}`

@@ -107,8 +107,7 @@ func plainError(err error) error {
 	if err == nil {
 		return nil
 	}
-	var wrong *json.SemanticError
-	if errors.As(err, &wrong) && wrong.GoType != nil {
+	if wrong, ok := errors.AsType[*json.SemanticError](err); ok && wrong.GoType != nil {
 		return fmt.Errorf("want %s, not %s", wanted(wrong.GoType.Kind()), found(wrong))
 	}
 	message := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "jsontext: "), "json: ")

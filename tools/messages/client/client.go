@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
@@ -25,7 +26,7 @@ type Client struct {
 	Form string // form of its requests, see package judge
 	// start writes the client's settings and returns its command. The API is at url, home is
 	// an empty folder, and the working directory is the project.
-	start  func(bin, home, url string) ([]string, []string, error)
+	start  func(bin, home, url, prompt string) ([]string, []string, error)
 	script func(dir string) []fake.Turn
 }
 
@@ -36,7 +37,7 @@ var Clients = []Client{
 }
 
 // startClaude: see https://code.claude.com/docs/en/settings.
-func startClaude(bin, home, url string) (args, env []string, err error) {
+func startClaude(bin, home, url, prompt string) (args, env []string, err error) {
 	return []string{filepath.Join(bin, "claude"), "-p", prompt, "--permission-mode", "acceptEdits", "--allowedTools", "Bash,Read,Edit"},
 		[]string{
 			"ANTHROPIC_BASE_URL=" + url, "ANTHROPIC_API_KEY=made-up", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
@@ -45,24 +46,26 @@ func startClaude(bin, home, url string) (args, env []string, err error) {
 }
 
 // startCodex: see docs/config.md of Codex.
-func startCodex(bin, home, url string) (args, env []string, err error) {
+func startCodex(bin, home, url, prompt string) (args, env []string, err error) {
 	dir := filepath.Join(home, ".codex")
-	if err := os.Mkdir(dir, 0o700); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, nil, err
 	}
-	config := fmt.Sprintf(`model = "gpt-5.1-codex"
+	config := `model = "gpt-5.1-codex"
 model_provider = "fake"
 model_reasoning_effort = "low"
 [model_providers.fake]
 name = "fake"
-base_url = %q
 wire_api = "responses"
 env_key = "FAKE_KEY"
 [analytics]
 enabled = false
-`, url+"/v1")
-	err = os.WriteFile(filepath.Join(dir, "config.toml"), []byte(config), 0o600)
-	return []string{filepath.Join(bin, "codex"), "exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", prompt},
+`
+	file := filepath.Join(dir, "config.toml")
+	if _, err = os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+		err = os.WriteFile(file, []byte(config), 0o600)
+	}
+	return []string{filepath.Join(bin, "codex"), "exec", "-c", fmt.Sprintf("model_providers.fake.base_url=%q", url+"/v1"), "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", prompt},
 		[]string{"CODEX_HOME=" + dir, "FAKE_KEY=made-up"}, err
 }
 
@@ -88,25 +91,35 @@ func (c *Client) Run(ctx context.Context, bin, dir string) ([][]byte, error) {
 	if err := errors.Join(os.Mkdir(home, 0o700), project(work)); err != nil {
 		return nil, fmt.Errorf("client %s: make its folders: %w", c.Name, err)
 	}
+	return c.Session(ctx, bin, home, work, prompt, c.script(work))
+}
+
+// Session runs one session of a client in a home folder and a project that are there, with a prompt and the answers
+// of the API. It returns the bodies of the requests of the session. args are added to the command.
+func (c *Client) Session(ctx context.Context, bin, home, work, prompt string, script []fake.Turn, more ...string) ([][]byte, error) {
+	if err := Isolated(); err != nil {
+		return nil, err
+	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("client %s: listen: %w", c.Name, err)
 	}
 	var bodies [][]byte
-	api := &fake.Server{Script: c.script(work), Record: func(_ int, body []byte) { bodies = append(bodies, body) }}
+	api := &fake.Server{Script: script, Record: func(_ int, body []byte) { bodies = append(bodies, body) }}
 	server := &http.Server{Handler: api}
 	go func() { _ = server.Serve(listener) }()
 
-	args, env, err := c.start(bin, home, "http://"+listener.Addr().String())
+	args, env, err := c.start(bin, home, "http://"+listener.Addr().String(), prompt)
 	if err != nil {
 		return nil, fmt.Errorf("client %s: write its settings: %w", c.Name, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
+	args = append(args[:len(args):len(args)], more...)
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Dir = work
 	// Nothing of the caller's environment but where programs are.
-	cmd.Env = append(env, "PATH="+os.Getenv("PATH"), "HOME="+home, "TMPDIR="+dir, "LANG=C.UTF-8")
+	cmd.Env = append(env, "PATH="+os.Getenv("PATH"), "HOME="+home, "TMPDIR="+home, "LANG=C.UTF-8")
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
 	runErr := cmd.Run()

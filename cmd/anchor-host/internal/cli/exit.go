@@ -129,8 +129,7 @@ func exitCode(ctx context.Context, err error) int {
 			return code
 		}
 	}
-	var problems strict.Problems
-	if errors.As(err, &problems) {
+	if _, ok := errors.AsType[strict.Problems](err); ok {
 		return CodeInvalid
 	}
 	for _, c := range causeCodes {

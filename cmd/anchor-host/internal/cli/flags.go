@@ -63,7 +63,7 @@ func PluginsFlag(cmd *cobra.Command) { cmd.Flags().String("plugins", "", "plugin
 
 // StoreFileFlag adds --store.
 func StoreFileFlag(cmd *cobra.Command) {
-	cmd.Flags().String("store", "", "file of the store (default: in the data folder of the user)")
+	cmd.Flags().String("store", "", "file of the store, or URL of its database (default: in the data folder of the user)")
 }
 
 // settingOf is the annotation of a flag that sets a different value than flags of the same

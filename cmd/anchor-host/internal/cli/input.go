@@ -77,7 +77,6 @@ type input struct {
 	buf []byte
 }
 
-// Read implements io.Reader.
 func (i *input) Read(p []byte) (int, error) {
 	select {
 	case <-i.interrupted:

@@ -34,6 +34,16 @@ func (a *App) Load(cmd *cobra.Command) (*config.Loaded, error) {
 	return loaded, a.Override(cmd, loaded)
 }
 
+// LoadNamed is Load for a command that runs in folders of others: it reads no file but the one that --config or
+// ANCHOR_HOST_CONFIG names.
+func (a *App) LoadNamed(cmd *cobra.Command) (*config.Loaded, error) {
+	if cmd.Flags().Changed("config") || os.Getenv(config.EnvPrefix+"CONFIG") != "" {
+		return a.Load(cmd)
+	}
+	loaded := config.Default()
+	return loaded, a.Override(cmd, loaded)
+}
+
 // LoadFile reads a configuration file, which may be a named pipe.
 func (a *App) LoadFile(path string) (*config.Loaded, error) {
 	return await(a.interrupted, func() (*config.Loaded, error) { return config.Load(path) })

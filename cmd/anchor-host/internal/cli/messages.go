@@ -34,7 +34,6 @@ func (m *Messages) Drawing() io.Writer { return drawing{m} }
 
 type drawing struct{ *Messages }
 
-// Write implements io.Writer.
 func (d drawing) Write(b []byte) (int, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

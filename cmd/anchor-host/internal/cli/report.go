@@ -28,8 +28,7 @@ func (a *App) Finish(ctx context.Context, cmd *cobra.Command, err error) int {
 // with the program's name. Line breaks within a mistake become escapes, so that text quoted
 // by an error cannot look like a line of its own.
 func (a *App) report(code int, err error) {
-	var reported silentError
-	if errors.As(err, &reported) {
+	if _, ok := errors.AsType[silentError](err); ok {
 		return
 	}
 	if code == CodeInterrupted {

@@ -5,6 +5,7 @@ package doctorcmd
 import (
 	"cmp"
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -13,6 +14,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -24,6 +26,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/registry/lock"
+	"github.com/anchor-host/anchor-host/server"
 	"github.com/anchor-host/anchor-host/tokens"
 )
 
@@ -71,6 +74,14 @@ is 1 if there is a problem.`,
 	return cmd
 }
 
+// configurationFinding says which file it is, and what of it no command can use.
+func configurationFinding(loaded *config.Loaded) finding {
+	if list := loaded.InGo(); len(list) > 0 {
+		return finding{"configuration", statusProblem, fmt.Sprintf("%s.use: %s is in Go, and the command has no such parts (run the program that registers it)", list[0].Path, list[0].Use)}
+	}
+	return finding{"configuration", statusOK, cmp.Or(loaded.File, "no file, defaults only")}
+}
+
 // examine makes all checks, in the order in which they are printed.
 func examine(a *cli.App, cmd *cobra.Command) []finding {
 	v := cli.ReadBuildInfo()
@@ -86,11 +97,7 @@ func examine(a *cli.App, cmd *cobra.Command) []finding {
 			loaded = config.Default()
 		}
 	} else {
-		detail := loaded.File
-		if detail == "" {
-			detail = "no file, defaults only"
-		}
-		findings = append(findings, finding{"configuration", statusOK, detail})
+		findings = append(findings, configurationFinding(loaded))
 	}
 	findings = append(findings, tokensFinding(&loaded.Config, loaded.Path))
 	findings = append(findings, environmentFindings(os.Environ())...)
@@ -108,6 +115,7 @@ func examine(a *cli.App, cmd *cobra.Command) []finding {
 	for _, w := range assemble.Unguarded(loaded, loaded.PluginDir()) {
 		findings = append(findings, finding{"must", statusWarning, strings.TrimPrefix(w, "warning: ")})
 	}
+	findings = append(findings, hookFindings(time.Now())...)
 	return append(findings, pluginFindings(loaded)...)
 }
 
@@ -159,10 +167,31 @@ func startFindings(ctx context.Context, loaded *config.Loaded) (findings []findi
 			findings = append(findings, finding{c.Part, statusOK, c.Detail})
 		}
 	}
+	if f := certificateFinding(ready.Options.TLS); f != nil {
+		findings = append(findings, *f)
+	}
 	if ready.Keys != nil {
 		tenants = ready.Keys.Tenants()
 	}
 	return findings, tenants
+}
+
+// certificateFinding says until when the certificate of the service is valid. It is nil for a service without one, and
+// for files that a start would refuse.
+func certificateFinding(files server.TLS) *finding {
+	until, err := files.Until()
+	if files.Cert == "" || err != nil {
+		return nil
+	}
+	var invalid x509.CertificateInvalidError
+	switch problem := files.Problem(); {
+	case problem == nil:
+		return &finding{"certificate", statusOK, fmt.Sprintf("%s is valid until %s", files.Cert, until.Format(time.DateOnly))}
+	case errors.As(problem, &invalid):
+		return &finding{"certificate", statusProblem, problem.Error()}
+	default:
+		return &finding{"certificate", statusWarning, problem.Error()}
+	}
 }
 
 // compilerPlatforms are the platforms for which wazero has a compiler.

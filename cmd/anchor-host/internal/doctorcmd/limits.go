@@ -12,6 +12,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/cgroup"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/rlimit"
+	"github.com/anchor-host/anchor-host/internal/storeurl"
 )
 
 const (
@@ -25,10 +26,10 @@ const (
 	fewFiles = 1024
 )
 
-// storePath returns the path of the store, "" if it is unknown.
+// storePath returns the path of the store, "" if it is unknown or a database.
 func storePath(loaded *config.Loaded) string {
 	path, err := agentstore.Path(loaded.StorePath())
-	if err != nil {
+	if err != nil || storeurl.Is(path) {
 		return ""
 	}
 	return path

@@ -50,32 +50,32 @@ func retrieverFindings(ctx context.Context, loaded *config.Loaded, tenants []str
 	return findings
 }
 
-// rank sorts warnings before what is fine.
+// rank sorts problems and warnings before what is fine.
 func rank(f finding) int {
-	if f.Status == statusOK {
-		return 1
-	}
-	return 0
+	return slices.Index([]string{statusProblem, statusWarning, statusOK}, f.Status)
 }
 
 // retrieverFinding says whether a tenant can search the collection of a retriever, and whether it has it.
-func retrieverFinding(loaded *config.Loaded, name, tenant string, lists map[string][]retrieve.CollectionInfo) (f finding, there bool) {
+func retrieverFinding(loaded *config.Loaded, name, tenant string, lists map[string][]agentstore.Listed) (f finding, there bool) {
 	r := loaded.Retrievers[name]
 	owner := loaded.OwnerOf(tenant, r.Collection)
 	list := lists[owner]
-	i := slices.IndexFunc(list, func(c retrieve.CollectionInfo) bool { return c.Name == r.Collection })
+	i := slices.IndexFunc(list, func(c agentstore.Listed) bool { return c.Name == r.Collection })
 	if i < 0 {
 		return finding{"retriever " + name, statusWarning, fmt.Sprintf("the collection %s of the tenant %s is not there (make it with anchor-host ingest PATH --collection %s --tenant %s)", r.Collection, owner, r.Collection, owner)}, false
 	}
 	f = finding{Check: "retriever " + name}
-	f.Status, f.Detail = searchable(&list[i], owner, r.By != string(retrieve.ByWords) && loaded.Collections[r.Collection].Embedder != "")
+	embedder, stated := loaded.EmbedderOf(r.Collection)
+	f.Status, f.Detail = searchable(&list[i], owner, r.By != string(retrieve.ByWords) && embedder != "" && (stated || r.By != ""))
 	f.Detail = "tenant " + tenant + ", " + f.Detail
 	if owner == tenant {
 		return f, true
 	}
 	f.Detail += ", shared by tenant " + owner
-	if slices.ContainsFunc(lists[tenant], func(c retrieve.CollectionInfo) bool { return c.Name == r.Collection }) {
-		f.Status = statusWarning
+	if slices.ContainsFunc(lists[tenant], func(c agentstore.Listed) bool { return c.Name == r.Collection }) {
+		if f.Status == statusOK {
+			f.Status = statusWarning
+		}
 		f.Detail += fmt.Sprintf("; the tenant has a collection of its own of that name, which nothing reads (anchor-host collections remove %s --tenant %s)", r.Collection, tenant)
 	}
 	return f, true
@@ -92,9 +92,11 @@ func owners(loaded *config.Loaded) (list []string) {
 }
 
 // searchable describes a collection, and says what it lacks.
-func searchable(c *retrieve.CollectionInfo, owner string, byVectors bool) (status, detail string) {
+func searchable(c *agentstore.Listed, owner string, byVectors bool) (status, detail string) {
 	detail = fmt.Sprintf("collection %s: %s, %s, %d of them with vectors", c.Name, cli.Count(c.Documents, "document"), cli.Count(c.Chunks, "chunk"), c.Vectors)
 	switch {
+	case c.Unusable != nil:
+		return statusProblem, c.Unusable.Error()
 	case c.Documents == 0:
 		return statusWarning, detail + fmt.Sprintf(" (fill it with anchor-host ingest PATH --collection %s --tenant %s)", c.Name, owner)
 	case byVectors && c.Vectors == 0:

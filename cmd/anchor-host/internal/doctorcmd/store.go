@@ -1,6 +1,7 @@
 package doctorcmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,13 +10,18 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/anchor-host/anchor-host/internal/agentstore"
+	"github.com/anchor-host/anchor-host/internal/storeurl"
 	"github.com/anchor-host/anchor-host/store"
 )
 
 // storeFinding checks the store without creating or changing anything.
 func storeFinding(ctx context.Context, path string) finding {
+	if storeurl.Is(path) {
+		return databaseFinding(ctx, path)
+	}
 	path, err := agentstore.Path(path)
 	if err != nil {
 		return finding{"store", statusWarning, err.Error()}
@@ -26,9 +32,9 @@ func storeFinding(ctx context.Context, path string) finding {
 		if target, err := os.Readlink(path); err == nil {
 			return finding{"store", statusProblem, fmt.Sprintf("%s: a symbolic link to %s, which is not there (make that file, or name another one)", path, target)}
 		}
-		return finding{"store", statusOK, path + " does not exist yet: the first write creates it"}
+		return firstWrite(path, "does not exist", " yet: the first write creates it")
 	case err == nil && info.Size() == 0 && info.Mode().IsRegular():
-		return finding{"store", statusOK, path + " is empty: the first write makes it a store"}
+		return firstWrite(path, "is empty", ": the first write makes it a store")
 	}
 	schema, err := agentstore.Schema(ctx, path)
 	if err != nil {
@@ -47,6 +53,46 @@ func storeFinding(ctx context.Context, path string) finding {
 		return finding{"store", statusWarning, fmt.Sprintf("%s: others may read it (mode %o; chmod 600)", detail, info.Mode().Perm())}
 	}
 	return finding{"store", statusOK, detail + ", can be written"}
+}
+
+// firstWrite says whether a store that has nothing yet can be written. Folders that are missing would be made.
+func firstWrite(path, detail, way string) finding {
+	dir := filepath.Dir(path)
+	for _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) && dir != filepath.Dir(dir); _, err = os.Stat(dir) {
+		dir = filepath.Dir(dir)
+	}
+	if err := folderWritable(dir); err != nil {
+		return finding{"store", statusWarning, fmt.Sprintf("%s %s, and cannot be written: %v (make %s writable, or name another file with store.path)", path, detail, err, dir)}
+	}
+	return finding{"store", statusOK, path + " " + detail + way}
+}
+
+// muchLag is how far a replica may be behind before doctor warns.
+const muchLag = time.Minute
+
+// databaseFinding checks a store that is a database.
+func databaseFinding(ctx context.Context, name string) finding {
+	h, err := agentstore.Health(ctx, name)
+	address := storeurl.Address(name)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return finding{"store", statusOK, address + " has no tables yet: the first write makes them"}
+	case err != nil:
+		return finding{"store", statusProblem, err.Error()}
+	}
+	detail := fmt.Sprintf("%s, PostgreSQL %s, schema %d", address, h.Server, h.Schema)
+	if err := agentstore.Verify(ctx, name); err != nil {
+		return finding{"store", statusProblem, fmt.Sprintf("%s: %v%s", detail, err, storeRemedy(err))}
+	}
+	switch {
+	case h.Unsafe:
+		return finding{"store", statusWarning, detail + ": a crash of the server may lose what was acknowledged (set fsync and full_page_writes to on)"}
+	case h.Unfenced:
+		return finding{"store", statusWarning, detail + ": the policies between tenants do not hold for this role (use one that is no superuser and has no BYPASSRLS)"}
+	case h.Lag > muchLag:
+		return finding{"store", statusWarning, fmt.Sprintf("%s: the replica is %v behind (see store.replica)", detail, h.Lag.Round(time.Second))}
+	}
+	return finding{"store", statusOK, detail}
 }
 
 // storeRemedy says how to delete a damaged record.
@@ -86,8 +132,6 @@ func folderWritable(dir string) error {
 	if err == nil {
 		err = f.Sync() // some file systems report a full disk only here
 	}
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
+	err = cmp.Or(err, f.Close())
 	return err
 }

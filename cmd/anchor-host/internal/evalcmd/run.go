@@ -14,6 +14,7 @@ import (
 	"github.com/anchor-host/anchor-host/anchor"
 	"github.com/anchor-host/anchor-host/anchor/eval"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/parts"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/errkind"
 )
@@ -142,7 +143,7 @@ func (e *evaluation) open(ctx context.Context, c *config.Loaded, wait *cli.Progr
 		mounts = append(mounts, anchor.Mount{Instance: name, Folder: e.stage, Guest: guest})
 	}
 	return anchor.Open(ctx, c, anchor.Options{
-		Logger: e.app.Logger(&c.Config), OnCompile: wait.Compiling, Lazy: true, Mounts: mounts,
+		Logger: e.app.Logger(&c.Config), OnCompile: wait.Compiling, Lazy: true, Mounts: mounts, Components: parts.Components(c),
 	})
 }
 

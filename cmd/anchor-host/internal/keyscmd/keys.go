@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/records"
 	"github.com/anchor-host/anchor-host/server/keys"
 	"github.com/anchor-host/anchor-host/server/quota"
 )
@@ -27,7 +28,8 @@ or as "x-api-key: KEY".
 
 The file has the SHA-256 of each secret, so a key is shown once: when it is made. serve
 notices a change of the file within two seconds. What each scope allows, and the limits
-of tenants, which are in the same file, are in docs/operate-keys.md.`,
+of tenants, which are in the same file, are in docs/operate-keys.md.
+With server.follow the keys are in the store, for all hosts, and begin as those of the file.`,
 		Example: `  anchor-host keys add --tenant acme --scopes build,memory:read --expires 90d
   anchor-host keys list
   anchor-host keys rotate k3Yx8QmWz0Ab --overlap 1h
@@ -47,6 +49,9 @@ func command(a *cli.App, cmd *cobra.Command, work func(cmd *cobra.Command, file 
 			loaded, err := a.Load(cmd)
 			if err != nil {
 				return l, err
+			}
+			if loaded.Server.Follow {
+				return shared(loaded, func(file string) (cli.Listing, error) { return work(cmd, file, args) }, cmd)
 			}
 			if loaded.Server.Keys == "" {
 				return l, cli.Usagef(cmd, "no file of keys (set server.keys in anchor.yaml, or name one with --file)")
@@ -170,7 +175,7 @@ secret of a key nor the digest of it is shown. The id is the middle part of a ke
 func listing(rows []shown) cli.Listing {
 	l := cli.Listing{Header: []string{"ID", "TENANT", "STATE", "SCOPES", "QUOTAS", "CREATED", "EXPIRES", "NOTE"}, Data: rows}
 	for _, k := range rows {
-		l.Rows = append(l.Rows, []string{k.ID, cli.OneCell(k.Tenant), k.State, strings.Join(k.Scopes, ","), quotasCell(&k.Quotas), when(k.Created), when(k.Expires), cli.Dash(cli.Excerpt(k.Note))})
+		l.Rows = append(l.Rows, []string{k.ID, cli.OneCell(k.Tenant), k.State, strings.Join(k.Scopes, ","), quotasCell(&k.Quotas), records.Time(k.Created), records.Time(k.Expires), cli.Dash(cli.Excerpt(k.Note))})
 	}
 	return l
 }
@@ -182,13 +187,6 @@ func quotasCell(l *quota.Limits) string {
 		return "-"
 	}
 	return strings.NewReplacer("{", "", "}", "", `"`, "", ":", "=").Replace(string(text))
-}
-
-func when(t time.Time) string {
-	if t.IsZero() {
-		return "-"
-	}
-	return t.UTC().Format(time.RFC3339)
 }
 
 func unknown(id string) error {

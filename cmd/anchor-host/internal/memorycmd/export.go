@@ -2,6 +2,7 @@ package memorycmd
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -72,9 +73,7 @@ func exportFile(ctx context.Context, s *records.Session, path string, skip bool)
 	if err == nil {
 		err = f.Sync()
 	}
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
+	err = cmp.Or(err, f.Close())
 	return err
 }
 

@@ -36,7 +36,7 @@ the key memory.facts, a build also gets the facts that matter to the query.`,
   anchor-host memory add --conversation chat-7 --role user "when do we leave?"
   anchor-host memory search "train"`,
 	})
-	cmd.AddCommand(add(a), list(a), search(a), get(a), forget(a), export(a), load(a), collect(a), update(a), promote(a), consolidate(a), graph(a))
+	cmd.AddCommand(add(a), list(a), search(a), get(a), forget(a), export(a), load(a), collect(a), update(a), promote(a), consolidate(a), graph(a), review(a))
 	return cmd
 }
 

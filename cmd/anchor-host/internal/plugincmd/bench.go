@@ -71,7 +71,7 @@ on every machine, fuel differs by about one percent, and times differ.`,
 	grantFlags(flags, &f.callFlags)
 	flags.StringArrayVar(&f.allowPath, "allow-path", nil, "give access to a folder: [ro:]HOST:GUEST (repeatable)")
 	flags.StringVar(&f.timeout, "timeout", "", "time limit of one call, and of the start before it, such as 2s")
-	flags.StringVar(&f.memory, "memory-max", "", "maximum linear memory, such as 64MiB")
+	loadFlags(flags, &f.callFlags)
 	flags.String("cache-dir", "", "folder of compiled plugins; off keeps none")
 	f.format = cli.FormatFlag(cmd, "text", "json")
 	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error { return bench(a, cmd, &f, args[0]) })

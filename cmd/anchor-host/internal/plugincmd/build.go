@@ -33,7 +33,7 @@ declares (abi/ABI.md).`,
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&o.Output, "output", "o", "", "file or folder for the module (default: build/<name>.wasm in the project, or <name>.wasm beside MODULE)")
-	flags.StringVar(&o.Language, "lang", "", "language: "+strings.Join(authoring.Languages(), ", "))
+	flags.StringVar(&o.Language, "lang", "", "language: "+authoring.LanguageList())
 	flags.BoolVar(&o.KeepManifest, "keep-manifest-file", false, "also write plugin.yaml next to the module")
 	flags.BoolVar(&o.Debug, "debug", false, "keep the names of functions and the lines of source, for call stacks (without effect in JavaScript, whose errors name the lines of the script)")
 	flags.DurationVar(&o.Timeout, "timeout", authoring.DefaultBuildTimeout, "how long each command of the toolchain may take")

@@ -28,18 +28,18 @@ import (
 
 // callFlags are the flags of "plugin call".
 type callFlags struct {
-	input, inputFile     string
-	request, record      string
-	set, config, link    []string
-	allowHost, allowPath []string
-	allowMethod          []string
-	allowPrivate, wasi   bool
-	unchecked, allowKV   bool
-	services             []string
-	timeout, memory      string
-	pathQuota            string
-	fuel                 int64
-	repeat               int
+	input, inputFile          string
+	request, record           string
+	set, config, link         []string
+	allowHost, allowPath      []string
+	allowMethod               []string
+	allowPrivate, wasi        bool
+	unchecked, allowKV        bool
+	services                  []string
+	timeout, memory, loadTime string
+	pathQuota                 string
+	fuel                      int64
+	repeat                    int
 }
 
 func callCommand(a *cli.App) *cobra.Command {
@@ -77,7 +77,7 @@ instance is called several times and keeps its state.`,
 	flags.StringArrayVar(&f.link, "link", nil, "NAME=FILE.wasm that the module imports from (repeatable)")
 	flags.StringVar(&f.timeout, "timeout", "", "time limit of one call, and of the start before it, such as 2s")
 	flags.Int64Var(&f.fuel, "fuel", 0, fuelHelp)
-	flags.StringVar(&f.memory, "memory-max", "", "maximum linear memory, such as 64MiB")
+	loadFlags(flags, &f)
 	flags.IntVar(&f.repeat, "repeat", 1, "number of calls")
 	flags.String("log-level", "", "lowest level of printed log lines: debug, info, warn, error (default info)")
 	flags.String("cache-dir", "", "folder of compiled plugins; off keeps none")
@@ -159,9 +159,7 @@ func call(a *cli.App, cmd *cobra.Command, f *callFlags, file, function string) e
 	if err := c.prepare(); err != nil {
 		return err
 	}
-	if base.Telemetry.LogLevel == "" {
-		base.Telemetry.LogLevel = "info"
-	}
+	base.Telemetry.LogLevel = cmp.Or(base.Telemetry.LogLevel, "info")
 	progress := cli.NewProgress(a)
 	defer progress.Stop()
 	c.host.Logger, c.host.CacheDir, c.host.OnCompile = slog.New(levelOnly{cli.LogLevel(&base.Config)}), base.CachePath(), progress.Compiling
@@ -368,22 +366,23 @@ func callInput(a *cli.App, f *callFlags, file, function string) ([]byte, error) 
 // pluginConfig converts the flags to the configuration of a plugin.
 func (f *callFlags) pluginConfig(cmd *cobra.Command) (host.PluginConfig, error) {
 	pc := host.PluginConfig{WASI: f.wasi, State: host.StateKeep, Config: map[string]string{}}
-	var timeout config.Duration
+	var timeout, load config.Duration
 	var memory config.Size
-	if f.timeout != "" {
-		if err := timeout.UnmarshalText([]byte(f.timeout)); err != nil {
-			return pc, cli.Usagef(cmd, "flag --timeout: %w", err)
+	for _, flag := range []struct {
+		name, value string
+		read        func([]byte) error
+	}{{"--timeout", f.timeout, timeout.UnmarshalText}, {"--memory-max", f.memory, memory.UnmarshalText}, {"--load-time", f.loadTime, load.UnmarshalText}} {
+		if flag.value == "" {
+			continue
 		}
-	}
-	if f.memory != "" {
-		if err := memory.UnmarshalText([]byte(f.memory)); err != nil {
-			return pc, cli.Usagef(cmd, "flag --memory-max: %w", err)
+		if err := flag.read([]byte(flag.value)); err != nil {
+			return pc, cli.Usagef(cmd, "flag %s: %w", flag.name, err)
 		}
 	}
 	if f.fuel < 0 || f.repeat < 1 {
 		return pc, cli.Usagef(cmd, "--fuel must be 0 or more, --repeat 1 or more")
 	}
-	pc.Limits = host.Limits{Timeout: time.Duration(timeout), InitTimeout: time.Duration(timeout), Memory: int64(memory), Fuel: f.fuel}
+	pc.Limits = host.Limits{Timeout: time.Duration(timeout), InitTimeout: time.Duration(timeout), Memory: int64(memory), Fuel: f.fuel, LoadTime: time.Duration(load)}
 	if err := configPairs(cmd, "--config", f.config, pc.Config); err != nil {
 		return pc, err
 	}
@@ -409,6 +408,12 @@ func (f *callFlags) pluginConfig(cmd *cobra.Command) (host.PluginConfig, error) 
 		pc.Grants.HTTP = f.httpGrant()
 	}
 	return pc, nil
+}
+
+// loadFlags adds the flags about a module's start.
+func loadFlags(flags *pflag.FlagSet, f *callFlags) {
+	flags.StringVar(&f.memory, "memory-max", "", "maximum linear memory, such as 64MiB")
+	flags.StringVar(&f.loadTime, "load-time", "", "longest estimated time to load the module, such as 30s (default 5s, or 2s per MiB of code)")
 }
 
 // mounts returns the folders that the module can access.

@@ -35,7 +35,7 @@ func (c *plannedCall) fromCase(file string) error {
 		pc.Config = merged(own.Config, pc.Config)
 	}
 	*pc = conform.Settle(*pc)
-	pc.State = host.StateAuto
+	pc.State, pc.Limits.InitTimeout = host.StateAuto, 0 // the bound of a call is not that of a start
 	settings, err := c.spec.CheckSettings(own.Operation, merged(own.Settings, c.settings[own.Operation]))
 	if err != nil {
 		return fmt.Errorf("%s: %w", file, err)

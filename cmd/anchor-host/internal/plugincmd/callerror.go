@@ -25,6 +25,7 @@ var flagWords = strings.NewReplacer(
 	"limits.timeout", "--timeout",
 	"limits.init_timeout", "--timeout",
 	"limits.memory", "--memory-max",
+	"limits.load_time", "--load-time",
 	"limits.fuel", "--fuel",
 	": its author can reproduce it with plugin call", "",
 )
@@ -44,8 +45,7 @@ var hasPlace = map[abi.Reason]bool{abi.ReasonTrap: true, abi.ReasonInitFailed: t
 
 // withLog prints what the guest wrote before it failed, and the place of a trap.
 func withLog(a *cli.App, err error) error {
-	var failed *host.PluginError
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*host.PluginError](err); ok {
 		guestLog(a, failed.Log)
 		if failed.Stack != "" && hasPlace[failed.Code] {
 			guestLog(a, "guest stack:\n"+readable(failed.Stack))

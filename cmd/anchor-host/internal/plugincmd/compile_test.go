@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
-	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/clitest"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/testkit/clitest"
 )
 
 // TestPluginCompile compiles a module into a cache, says which cannot be compiled, and refuses a name that

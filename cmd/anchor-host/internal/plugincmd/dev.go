@@ -109,6 +109,10 @@ func develop(a *cli.App, cmd *cobra.Command, f *devFlags) error {
 	}
 	defer t.progress.Stop()
 	t.cfg.ParallelCompile = true // the module is the user's own
+	if !f.once {
+		f.build.Warm = &authoring.Warm{}
+		defer f.build.Warm.Close()
+	}
 	d := &developer{app: a, cmd: cmd, flags: f, tester: t, cases: f.cases}
 	if d.files, err = authoring.Scan(f.build.Dir); err != nil {
 		return err

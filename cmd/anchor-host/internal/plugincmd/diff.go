@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"reflect"
 	"slices"
@@ -310,13 +311,7 @@ func walkDiff(path string, before, after any, list *[]valueDiff) error {
 
 // sortedKeys lists the keys of two objects, each once.
 func sortedKeys(a, b map[string]any) []string {
-	keys := make([]string, 0, len(a)+len(b))
-	for key := range a {
-		keys = append(keys, key)
-	}
-	for key := range b {
-		keys = append(keys, key)
-	}
+	keys := slices.AppendSeq(slices.Collect(maps.Keys(a)), maps.Keys(b))
 	slices.Sort(keys)
 	return slices.Compact(keys)
 }

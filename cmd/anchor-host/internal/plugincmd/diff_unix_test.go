@@ -12,9 +12,9 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
-	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/clitest"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/testkit/clitest"
 	"github.com/anchor-host/anchor-host/host/spec"
-	"github.com/anchor-host/anchor-host/internal/testbuild"
+	"github.com/anchor-host/anchor-host/internal/testkit/testbuild"
 )
 
 // Two versions are compared by their manifests, and by their answers to a recorded call.

@@ -22,6 +22,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/grants"
 	"github.com/anchor-host/anchor-host/internal/strict"
 )
 
@@ -355,7 +356,7 @@ func granted(p manifest.Permission, instance *config.Instance) string {
 	switch {
 	case instance == nil:
 		return ""
-	case assemble.Granted(p, instance.Grants):
+	case grants.Granted(p, instance.Grants):
 		return "yes"
 	}
 	return "no"

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -25,7 +24,7 @@ builds and passes "plugin test" without changes. A folder that is not empty is r
 		Args: cli.Exactly("NAME"),
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&p.Language, "lang", "go", "language: "+strings.Join(authoring.Languages(), ", "))
+	flags.StringVar(&p.Language, "lang", "go", "language: "+authoring.LanguageList())
 	flags.StringVar(&p.Kind, "kind", "filter", "operation that the plugin offers; docs/authoring.md lists those of each language")
 	flags.StringVar(&p.Dir, "dir", "", "folder to write (default: NAME)")
 	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {

@@ -24,7 +24,7 @@ func pack(a *cli.App, cmd *cobra.Command, output string, args []string) (err err
 	if len(args) == 2 {
 		manifest = args[1]
 	}
-	spec, path, err := authoring.Pack(args[0], manifest, output)
+	spec, path, err := authoring.Pack(cmd.Context(), args[0], manifest, output)
 	if err != nil {
 		return err
 	}

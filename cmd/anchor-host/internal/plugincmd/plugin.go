@@ -1,11 +1,12 @@
 // Package plugincmd implements "anchor-host plugin" with its sub-commands: new, build, pack, dev, publish, diff, list,
-// inspect, compile, call, test, bench, schema and types.
+// inspect, compile, call, test, bench, schema, types and failures.
 package plugincmd
 
 import (
 	"github.com/spf13/cobra"
 
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/failurescmd"
 )
 
 // Command returns "plugin" with its sub-commands.
@@ -21,7 +22,7 @@ plugin.wasm, or a file <name>.wasm, in the plugin folder.`,
 	})
 	cmd.AddCommand(
 		newCommand(a), buildCommand(a), devCommand(a), publishCommand(a), diffCommand(a),
-		listCommand(a), inspectCommand(a), compileCommand(a), callCommand(a), testCommand(a), benchCommand(a), schemaCommand(a), typesCommand(a),
+		listCommand(a), inspectCommand(a), compileCommand(a), callCommand(a), testCommand(a), benchCommand(a), schemaCommand(a), typesCommand(a), failurescmd.Command(a),
 	)
 	return cmd
 }

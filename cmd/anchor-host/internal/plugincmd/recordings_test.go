@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
-	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/clitest"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/testkit/clitest"
 )
 
 // A file that is no recording is refused with its name and, where it can be read, the place and the

@@ -24,7 +24,7 @@ func readable(stack string) string {
 		return demangle.Filter(name, demangle.NoParams, demangle.NoTemplateParams, demangle.MaxLength(maxNameBits))
 	})
 	if unnamed.MatchString(out) {
-		out += "\n(for the names of functions: anchor-host plugin build --debug; a JavaScript plugin has none)"
+		out += "\n(for the names of functions: anchor-host plugin build --debug; plugins in JavaScript and Python have none)"
 	}
 	return strings.ReplaceAll(out, "\n\t\t", "\n    ") // a line of source, under its function
 }

@@ -10,7 +10,7 @@ func TestReadableStacks(t *testing.T) {
 		".main.deep(i32) i32\n":                ".main.deep(i32) i32\n",
 		"._ZN(i32)":                            "._ZN(i32)",
 		"	.keep(i32)\n\t\tplugin.c:7\n	.run()": "	.keep(i32)\n    plugin.c:7\n	.run()",
-		".$12(i32) i32\n.$3() i32":             ".$12(i32) i32\n.$3() i32\n(for the names of functions: anchor-host plugin build --debug; a JavaScript plugin has none)",
+		".$12(i32) i32\n.$3() i32":             ".$12(i32) i32\n.$3() i32\n(for the names of functions: anchor-host plugin build --debug; plugins in JavaScript and Python have none)",
 	} {
 		if got := readable(stack); got != want {
 			t.Errorf("%s\ngot  %s\nwant %s", stack, got, want)

@@ -80,7 +80,7 @@ func (f *testFlags) register(cmd *cobra.Command) {
 	flags.BoolVar(&f.live, "live", false, "send HTTP requests to the servers that --allow-host allows")
 	flags.StringVar(&f.timeout, "timeout", "", fmt.Sprintf("time limit of one call (default %v), and of the start (default %v)", conform.DefaultTimeout, host.DefaultInitTimeout))
 	flags.Int64Var(&f.fuel, "fuel", 0, fuelHelp)
-	flags.StringVar(&f.memory, "memory-max", "", "maximum linear memory, such as 64MiB")
+	loadFlags(flags, &f.callFlags)
 	flags.String("cache-dir", "", "folder of compiled plugins; off keeps none")
 	f.format = cli.FormatFlag(cmd, "text", "json")
 }

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/abi/conformance"
-	"github.com/anchor-host/anchor-host/internal/testbuild"
+	"github.com/anchor-host/anchor-host/internal/testkit/testbuild"
 )
 
 // webNotesProject returns a folder with the plugin web-notes and an empty folder for cases, and its module.

@@ -115,7 +115,7 @@ func (k *keeper) command(op abi.Operation, file string) string {
 		flag   string
 		values []string
 	}{
-		{"--config", f.config}, {"--allow-path", f.allowPath}, {"--allow-service", f.services}, {"--allow-host", f.allowHost}, {"--allow-method", f.allowMethod}, {"--timeout", given(f.timeout)}, {"--memory-max", given(f.memory)},
+		{"--config", f.config}, {"--allow-path", f.allowPath}, {"--allow-service", f.services}, {"--allow-host", f.allowHost}, {"--allow-method", f.allowMethod}, {"--timeout", given(f.timeout)}, {"--memory-max", given(f.memory)}, {"--load-time", given(f.loadTime)},
 	} {
 		for _, v := range list.values {
 			words = append(words, list.flag, v)

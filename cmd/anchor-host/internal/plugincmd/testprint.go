@@ -2,6 +2,7 @@ package plugincmd
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -159,9 +160,7 @@ func writeTestTable(b *bytes.Buffer, tested []testedPlugin) {
 	for i := range tested {
 		p := &tested[i]
 		name, size := p.Plugin, "-"
-		if name == "" {
-			name = p.File
-		}
+		name = cmp.Or(name, p.File)
 		if p.Size > 0 {
 			size = sizeText(p.Size)
 		}

@@ -1,6 +1,7 @@
 package records
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -31,11 +32,7 @@ func open(a *cli.App, cmd *cobra.Command, access anchor.Access, work func(*ancho
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if closed := app.Close(context.WithoutCancel(cmd.Context())); err == nil {
-			err = closed
-		}
-	}()
+	defer func() { err = cmp.Or(err, app.Close(context.WithoutCancel(cmd.Context()))) }()
 	return work(app)
 }
 

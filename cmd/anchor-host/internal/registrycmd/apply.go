@@ -148,12 +148,7 @@ func unchanged(now, before *lock.Entry) bool {
 }
 
 func onlyRestores(jobs []*job) bool {
-	for _, j := range jobs {
-		if j.locked == nil {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(jobs, func(j *job) bool { return j.locked == nil })
 }
 
 // place decides on the name of a job in the lock, and what becomes of it.

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
-	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/clitest"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/testkit/clitest"
 )
 
 // A key that cannot be written is refused before anything is made, and no key is lost.

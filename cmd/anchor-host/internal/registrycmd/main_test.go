@@ -7,9 +7,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
-	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/clitest"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/plugincmd"
-	"github.com/anchor-host/anchor-host/internal/testbuild"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/testkit/clitest"
+	"github.com/anchor-host/anchor-host/internal/testkit/testbuild"
 )
 
 func TestMain(m *testing.M) {

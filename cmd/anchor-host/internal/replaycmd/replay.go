@@ -3,6 +3,7 @@ package replaycmd
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -91,11 +92,7 @@ func replay(a *cli.App, cmd *cobra.Command, dir string) (_ *report, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if closed := app.Close(context.WithoutCancel(cmd.Context())); err == nil {
-			err = closed
-		}
-	}()
+	defer func() { err = cmp.Or(err, app.Close(context.WithoutCancel(cmd.Context()))) }()
 	out := &report{Differences: []explain.Difference{}, Asked: []string{}, Notes: append([]string{}, recording.Notes()...)}
 	differences, asked, err := app.Replay(cmd.Context(), recording)
 	if err != nil {

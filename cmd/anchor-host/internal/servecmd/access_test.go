@@ -1,6 +1,7 @@
 package servecmd
 
 import (
+	"bytes"
 	"context"
 	"log/slog"
 	"net/http"
@@ -85,5 +86,23 @@ func TestControl(t *testing.T) {
 	report, err := audit.Verify([]string{filepath.Join(dir, "a.jsonl")}, audit.VerifyOptions{Key: key})
 	if err != nil || report.Broken != nil || report.Lines != 5 || report.Unsigned != 0 {
 		t.Errorf("%+v, %v", report, err)
+	}
+}
+
+// A database that cannot be reached is in the log, with its address, before a request needs it.
+func TestStoreIsTriedAtTheStart(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "anchor.yaml")
+	if err := os.WriteFile(file, []byte("counting: {tokenizer: words}\nstore: {path: \"postgres://ann:secret@127.0.0.1:1/anchor\"}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	app, err := anchor.Load(file, anchor.Options{CacheDir: "off"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = app.Close(context.Background()) }()
+	var log bytes.Buffer
+	tryStore(t.Context(), app, slog.New(slog.NewTextHandler(&log, nil)))
+	if text := log.String(); !strings.Contains(text, "the store cannot be used") || !strings.Contains(text, "127.0.0.1:1") || strings.Contains(text, "secret") {
+		t.Errorf("the log is %q", text)
 	}
 }

@@ -1,6 +1,7 @@
 package servecmd
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -19,7 +20,7 @@ import (
 // when the server has ended.
 func mountConsole(s *server.Server, o *server.Options, app *anchor.App, t *telemetry.Telemetry, store *keys.Store, activity *console.Activity) (closeConsole func(), _ error) {
 	settings := console.Options{
-		App: app, Authenticator: o.Authenticator, Logger: o.Logger, Flush: app.FlushRecords, Activity: activity,
+		App: app, Authenticator: o.Authenticator, Logger: o.Logger, Flush: app.FlushRecords, Activity: activity, Jobs: cmp.Or(o.Jobs, o.KeptJobs), Rollout: o.Rollout, Failures: o.Failures,
 		Totals: func() console.Totals {
 			totals, err := t.Totals()
 			if err != nil {

@@ -1,6 +1,7 @@
 package servecmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -23,7 +24,7 @@ func observer(t *telemetry.Telemetry, log *telemetry.RequestLog) server.Observer
 			case errors.As(err, &refusal):
 				a.Reason, a.Quota = refusal.Reason, quotaOf(refusal.Header)
 			case err != nil:
-				a.Reason = failure.Reason(err)
+				a.Reason = cmp.Or(u.Reason, failure.Reason(err)) // events have no answer with a reason
 			}
 			end(a)
 		}

@@ -40,10 +40,10 @@ func Ingest(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ingest [flags] PATH|URL|-…",
 		Short: "Read files, folders and pages into a collection",
-		Long: `Read text, Markdown, reStructuredText, AsciiDoc, LaTeX, HTML, PDF, DOCX, PPTX, XLSX, ODT,
-RTF, EPUB, mails, notebooks, CSV, JSON Lines and source code into a collection of the store.
-"-" is stdin, as one file. If an embedder is named, the documents also get vectors, by
-which a question finds what it means in other words.
+		Long: `Read text, Markdown, reStructuredText, AsciiDoc, LaTeX, man pages, HTML, PDF, DOCX, PPTX,
+XLSX, ODT, RTF, EPUB, mails, notebooks, CSV, JSON Lines and source code into a collection.
+"-" is stdin, as one file. The documents also get vectors, by which a question finds what
+it means in other words, unless collections: {NAME: {embedder: none}} is configured.
 
 The collection is kept as the files are: the next run reads only what has changed, and
 deletes what no longer exists. If that is more than half, or a folder is empty, it deletes
@@ -211,14 +211,14 @@ func (f *ingestFlags) run(a *cli.App, cmd *cobra.Command, app *anchor.App, sourc
 
 func reportListing(r ingest.Report) cli.Listing {
 	row := func(name string, v any) []string { return []string{name, fmt.Sprint(v)} }
-	rate := "-"
+	speed := "-"
 	if r.Seconds > 0 && r.Bytes > 0 {
-		rate = fmt.Sprintf("%.1f MB/s", float64(r.Bytes)/1e6/r.Seconds)
+		speed = rate(r.Bytes, r.Added+r.Changed, r.Seconds)
 	}
 	rows := [][]string{
 		row("files", r.Files), row("unchanged", r.Unchanged), row("added", r.Added), row("changed", r.Changed), row("failed", r.Failed),
 		row("skipped", r.Skipped), row("removed", r.Removed), row("missing", r.Missing), row("chunks", r.Chunks), row("read", size(r.Bytes)),
-		row("time", took(r.Seconds)), row("rate", rate),
+		row("time", took(r.Seconds)), row("rate", speed),
 	}
 	for _, l := range r.Services {
 		rows = append(rows, row(strings.TrimSpace(l.Service+" "+cli.OneCell(l.Name)), cli.Usage(l)))

@@ -53,7 +53,15 @@ func line(s ingest.Progress, took time.Duration) string {
 	if done > 0 {
 		left = time.Duration(float64(took) * (1 - done) / done).Round(time.Second).String()
 	}
-	return fmt.Sprintf("ingest: %d of %d files, %s, %.1f MB/s, %s left", s.Files, s.TotalFiles, read, float64(s.Bytes)/1e6/took.Seconds(), left)
+	return fmt.Sprintf("ingest: %d of %d files, %s, %s, %s left", s.Files, s.TotalFiles, read, rate(s.Bytes, s.Files, took.Seconds()), left)
+}
+
+// rate says how fast files are read, in files where the bytes are few.
+func rate(bytes int64, files int, seconds float64) string {
+	if mb := float64(bytes) / 1e6 / seconds; mb >= 0.1 {
+		return fmt.Sprintf("%.1f MB/s", mb)
+	}
+	return fmt.Sprintf("%.1f files/s", float64(files)/seconds)
 }
 
 func sized(s ingest.Progress) bool { return s.TotalBytes > 0 && s.Bytes <= s.TotalBytes }

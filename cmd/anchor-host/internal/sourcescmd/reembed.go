@@ -63,7 +63,7 @@ func chosen(app *anchor.App, collection, name string) (retrieve.Embedder, error)
 		e, err = app.CollectionEmbedder(collection)
 	}
 	if e == nil && err == nil {
-		err = fmt.Errorf("re-embed: %w: no embedder is named for collection %q (use --embedder NAME, or collections: {%s: {embedder: NAME}} in the configuration; --none removes the vectors)", anchor.ErrInvalid, collection, collection)
+		err = fmt.Errorf("re-embed: %w: the configuration says that collection %q has no embedder (use --embedder NAME; --none removes the vectors)", anchor.ErrInvalid, collection)
 	}
 	return e, err
 }

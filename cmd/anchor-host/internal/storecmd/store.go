@@ -8,20 +8,23 @@ import (
 
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/internal/agentstore"
+	"github.com/anchor-host/anchor-host/internal/storeurl"
 )
 
 // Command returns "store".
 func Command(a *cli.App) *cobra.Command {
 	cmd := cli.Group(&cobra.Command{
 		Use:   "store",
-		Short: "Back up, restore and check the store",
-		Long: `The store is one file with the records and collections of all tenants. It is that of
---store, of store.path in anchor.yaml, or the default of the user.`,
+		Short: "Back up, restore, check and copy the store",
+		Long: `The store has the records and collections of all tenants: one file, or a PostgreSQL
+database that hosts share. It is that of --store, of store.path in anchor.yaml, or the
+default of the user. PostgreSQL has its own tools to back up and restore a database.`,
 		Example: `  anchor-host store backup store-2026-11-27.db
   anchor-host store check store-2026-11-27.db
-  anchor-host store restore store-2026-11-27.db`,
+  anchor-host store restore store-2026-11-27.db
+  anchor-host store copy store.db postgres://anchor@db.example/anchor`,
 	})
-	cmd.AddCommand(backup(a), restore(a), check(a))
+	cmd.AddCommand(backup(a), restore(a), check(a), copyStore(a))
 	return cmd
 }
 
@@ -80,7 +83,7 @@ record. Nothing is changed. The exit code is 1 if there is damage.`,
 			path = args[0]
 		}
 		c, err := agentstore.Examine(cmd.Context(), path)
-		return report{path, c.Schema, c.Records, c.Bytes}, err
+		return report{storeurl.Address(path), c.Schema, c.Records, c.Bytes}, err
 	})
 }
 
@@ -101,9 +104,11 @@ func withStore(a *cli.App, cmd *cobra.Command, work func(cmd *cobra.Command, pat
 		if err != nil {
 			return l, err
 		}
-		path, err := agentstore.Path(loaded.StorePath())
-		if err != nil {
-			return l, err
+		path := loaded.StorePath()
+		if !storeurl.Is(path) {
+			if path, err = agentstore.Path(path); err != nil {
+				return l, err
+			}
 		}
 		r, err := work(cmd, path, args)
 		return cli.Listing{

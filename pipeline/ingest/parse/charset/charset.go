@@ -258,6 +258,9 @@ func candidates(sample []byte) []Charset {
 	if fit := thai(sample); fit > 0 {
 		list = append(list, Charset{Name: "windows-874", Sure: fit, enc: charmap.Windows874})
 	}
+	if fit := dos(sample); fit > 0 {
+		list = append(list, Charset{Name: "ibm866", Sure: fit, enc: charmap.CodePage866})
+	}
 	for _, l := range latin {
 		c := Charset{Name: l.name, enc: l.enc}
 		c.Sure = l.fit(c.Decode(sample))

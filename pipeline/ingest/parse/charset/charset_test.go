@@ -10,7 +10,7 @@ import (
 
 // texts are sentences with the charsets in which they were written before UTF-8.
 var texts = []struct{ charsets, text string }{
-	{"windows-1251 koi8-r iso-8859-5", "Совещание начинается в понедельник в девять часов утра, просьба не опаздывать."},
+	{"windows-1251 koi8-r iso-8859-5 ibm866", "Совещание начинается в понедельник в девять часов утра, просьба не опаздывать."},
 	{"windows-1251 koi8-u", "Нарада починається в понеділок о дев'ятій годині ранку, прохання не спізнюватися."},
 	{"shift_jis euc-jp iso-2022-jp", "これは普通の日本語の文章です。会議は月曜日の午前九時に始まります。"},
 	{"gbk gb18030", "这是一个普通的中文文本，会议将在星期一上午九点举行，请不要迟到。"},
@@ -38,6 +38,16 @@ func TestGuess(t *testing.T) {
 			if c.Sure < 50 || c.Sure > 99 && c.Name != "iso-2022-jp" {
 				t.Errorf("%s: %d %% sure", name, c.Sure)
 			}
+		}
+	}
+}
+
+// TestSigns holds that signs between English words are no letters of other alphabets.
+func TestSigns(t *testing.T) {
+	for _, text := range []string{"Acme® and Beta® are marks of Example. © 2020 Example", "Guide® ©", "Is it\u00a0so? Soft\u00adware of A\u00a0B, caf\u00e9"} {
+		b := encode(t, "windows-1252", text)
+		if c := Of(b); string(c.Decode(b)) != text {
+			t.Errorf("read as %s (%d %%): %s", c.Name, c.Sure, c.Decode(b))
 		}
 	}
 }

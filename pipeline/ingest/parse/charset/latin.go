@@ -59,7 +59,7 @@ func fit(text, letters string) int {
 			if strings.ContainsRune(letters, unicode.ToLower(r)) {
 				known++
 			}
-			if script(before) == 1 && before < 0x80 {
+			if script(before) == 1 && before < 0x80 && (!unicode.IsUpper(r) || !unicode.IsLower(before)) { // a sign after a word
 				beside++
 			}
 		case !strings.ContainsRune("\u00a0«»‹›“”„‘’‚–—…•€£§©®°·´¡¿²³½¼±×ªº™¶\u00ad", r):
@@ -90,6 +90,31 @@ func thai(text []byte) int {
 		}
 	}
 	if letters == 0 || marks*8 < letters || marks*2 > letters || lone*20 > marks {
+		return 0
+	}
+	return 90
+}
+
+// dos says how well a text fits the Cyrillic charset of DOS: the letters in words and hardly a line of a frame, and as
+// many of the most frequent letters as a language has. The signs of Latin-1 at the same places stand alone.
+func dos(text []byte) int {
+	letters, frequent, inner, other := 0, 0, 0, 0
+	for i, b := range text {
+		switch {
+		case b < 0x80:
+		case b >= 0xB0 && b < 0xE0 || b > 0xF1:
+			other++
+		default:
+			letters++
+			if i > 0 && text[i-1] >= 0x80 {
+				inner++
+			}
+			if strings.IndexByte("\xA0\xA5\xA8\xAD\xAE\xE2", b) >= 0 { // а е и н о т
+				frequent++
+			}
+		}
+	}
+	if letters == 0 || other*20 > letters || inner*2 < letters || frequent*3 < letters || frequent*4 > letters*3 {
 		return 0
 	}
 	return 90

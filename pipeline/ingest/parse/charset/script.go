@@ -50,7 +50,7 @@ func strange(a, b rune) bool {
 		}
 		return x != y || unicode.IsLower(a) && unicode.IsUpper(b)
 	case x > 0 && b >= 0x80:
-		return unicode.IsSymbol(b) || unicode.Is(unicode.No, b)
+		return unicode.IsSymbol(b) && b != '®' && b != '™' || unicode.Is(unicode.No, b)
 	case y > 0 && a >= 0x80:
 		return unicode.IsSymbol(a) && !unicode.Is(unicode.Sc, a)
 	}

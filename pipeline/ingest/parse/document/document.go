@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/anchor-host/anchor-host/pipeline/ingest/meter"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
@@ -134,7 +135,7 @@ var (
 type Limits struct {
 	// Text is the largest text of one document in bytes. 0 means 32 MiB.
 	Text int
-	// Time is how long one file may take, however busy the machine is. 0 means 60 seconds.
+	// Time is how long one file may take while the process has a processor. 0 means 60 seconds.
 	Time time.Duration
 	// Memory is what one file may hold at most in bytes, however large it is. 0 means no such limit.
 	Memory int
@@ -197,3 +198,16 @@ type Job struct {
 
 // Add adds a block to a document, whose text is memory of its own or a part of what is there.
 func (j *Job) Add(d *Document, b Block) { d.Blocks = meter.Append(j.Meter, d.Blocks, b) }
+
+// BoldLevel is the level of a heading that is only a bold paragraph: the lowest.
+const BoldLevel = 6
+
+// longestTitle is the longest text, in bytes, of a bold paragraph that is a heading.
+const longestTitle = 100
+
+// Titled reports whether a paragraph reads like a heading if all of it is bold: a short line that is no sentence.
+func Titled(text string) bool {
+	text = strings.TrimSpace(text)
+	return text != "" && len(text) <= longestTitle && !strings.ContainsAny(text, "\n|") && !strings.ContainsAny(text[len(text)-1:], ".!,;") && !strings.HasPrefix(text, "- ") &&
+		strings.ContainsFunc(text, unicode.IsLetter)
+}

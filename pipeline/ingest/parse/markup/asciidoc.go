@@ -1,6 +1,7 @@
 package markup
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/anchor-host/anchor-host/pipeline/ingest/parse/document"
@@ -80,10 +81,5 @@ func command(line string) bool {
 	if !strings.HasSuffix(line, "]") {
 		return false
 	}
-	for _, name := range []string{"include::", "ifdef::", "ifndef::", "ifeval::", "endif::", "toc::", "image::", "video::", "audio::"} {
-		if strings.HasPrefix(line, name) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"include::", "ifdef::", "ifndef::", "ifeval::", "endif::", "toc::", "image::", "video::", "audio::"}, func(name string) bool { return strings.HasPrefix(line, name) })
 }

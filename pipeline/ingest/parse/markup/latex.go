@@ -1,6 +1,7 @@
 package markup
 
 import (
+	"regexp"
 	"strings"
 	"unicode"
 
@@ -125,11 +126,47 @@ func (l *latex) verbatim(name string) {
 	l.flush(document.Code, 0)
 }
 
-// section reads a heading. What follows it in its line begins a paragraph.
+// nextHead finds a heading in a line, or a comment.
+var nextHead = regexp.MustCompile(`\\(part|chapter|(sub){0,2}section|(sub)?paragraph)\*?[\[{]|\\.|%`)
+
+// section reads a line that begins with a heading. What stands between it and the next one, or the end of the line, is
+// a paragraph.
 func (l *latex) section(line string) bool {
+	rest, ok := l.head(line)
+	if !ok {
+		return false
+	}
+	for from := 0; ; {
+		at := nextHead.FindStringSubmatchIndex(rest[from:])
+		switch {
+		case at != nil && rest[from+at[0]] == '%': // plain leaves it out
+			at = nil
+		case at != nil && at[2] < 0:
+			from += at[1]
+			continue
+		}
+		text := rest
+		if at != nil {
+			text = rest[:from+at[0]]
+		}
+		if text = strings.TrimSpace(plain(text)); text != "" {
+			l.Add(l.d, document.Block{Text: text, Lines: retrieve.Lines{From: l.n, To: l.n}})
+		}
+		if at == nil {
+			return true
+		}
+		if rest, ok = l.head(rest[from+at[0]:]); !ok { // it has no title that ends
+			return true
+		}
+		from = 0
+	}
+}
+
+// head reads a heading, and returns what follows it.
+func (l *latex) head(line string) (after string, ok bool) {
 	end := strings.IndexAny(line, "*[{")
 	if end < 0 {
-		return false
+		return "", false
 	}
 	level := sections[line[1:end]]
 	rest := strings.TrimPrefix(line[end:], "*")
@@ -139,7 +176,7 @@ func (l *latex) section(line string) bool {
 		}
 	}
 	if level == 0 || !strings.HasPrefix(rest, "{") {
-		return false
+		return "", false
 	}
 	l.paragraph()
 	first := l.n
@@ -152,12 +189,11 @@ func (l *latex) section(line string) bool {
 		rest += " " + strings.TrimSpace(more)
 		title, _ = braced(rest[1:])
 	}
-	_, after := braced(rest[1:])
 	l.heading(strings.Join(strings.Fields(plain(title)), " "), level, first)
-	if text := strings.TrimSpace(plain(after)); text != "" && title != "" {
-		l.Add(l.d, document.Block{Text: text, Lines: retrieve.Lines{From: first, To: l.n}})
+	if title != "" {
+		_, after = braced(rest[1:])
 	}
-	return true
+	return after, true
 }
 
 // paragraph ends the open block, without its commands.

@@ -53,17 +53,18 @@ type word struct {
 	notesOf [3]map[string]string
 	noted   int
 
-	skip    int  // elements inside one that is left out
 	inText  bool // inside an element whose characters are text
 	inProps bool // inside the properties of a paragraph
 	numID   string
 	numAt   int
 	numSet  bool
+	bold    bool // the open run is
+	inBold  int  // the texts of the paragraph that are bold, and those beside them
+	beside  int
 }
 
 func (w *word) start(t *xml.StartElement) {
-	if w.skip > 0 {
-		w.skip++
+	if w.leave() {
 		return
 	}
 	switch t.Name.Local {
@@ -114,6 +115,11 @@ func (w *word) startTable(t *xml.StartElement) {
 
 func (w *word) startProperty(t *xml.StartElement) {
 	switch t.Name.Local {
+	case "r":
+		w.bold = false
+	case "b":
+		v := attr(t, "val")
+		w.bold = !w.inProps && v != "0" && v != "false"
 	case "pPr":
 		w.inProps = true
 	case "numId":
@@ -167,8 +173,7 @@ func (w *word) refer(t *xml.StartElement) {
 }
 
 func (w *word) end(name string) {
-	if w.skip > 0 {
-		w.skip--
+	if w.left() {
 		return
 	}
 	switch name {
@@ -191,6 +196,13 @@ func (w *word) end(name string) {
 
 func (w *word) text(s string) {
 	if w.inText && w.skip == 0 {
+		switch {
+		case strings.TrimSpace(s) == "":
+		case w.bold:
+			w.inBold++
+		default:
+			w.beside++
+		}
 		w.write(s)
 	}
 }
@@ -202,6 +214,10 @@ func (w *word) endParagraph() {
 	} else if w.list {
 		w.label = "-"
 	}
+	if bold := w.inBold > 0 && w.beside == 0; bold && w.level == 0 && !w.list && w.table() == nil && len(w.notes) == 0 && document.Titled(w.b.String()) {
+		w.level = document.BoldLevel
+	}
+	w.inBold, w.beside = 0, 0
 	if w.level > 0 && (w.label == "-" || !w.numSet) {
 		w.label = ""
 	}

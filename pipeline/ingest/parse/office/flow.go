@@ -22,7 +22,26 @@ type flow struct {
 	tables []*table
 	size   int
 	page   int
+	skip   int // elements inside one that is left out, which counts too
 	full   error
+}
+
+// leave reports whether an element begins inside one that is left out.
+func (f *flow) leave() bool {
+	if f.skip > 0 {
+		f.skip++
+		return true
+	}
+	return false
+}
+
+// left reports whether an element ends that is left out, or is inside of one.
+func (f *flow) left() bool {
+	if f.skip > 0 {
+		f.skip--
+		return true
+	}
+	return false
 }
 
 type saved struct {
@@ -50,6 +69,9 @@ type cell struct {
 	rows int // how many rows it has; -1 means that the rows below say it
 	same bool
 }
+
+// maxRepeated is the longest value, in bytes, that each of the columns of a cell gets.
+const maxRepeated = 100
 
 // maxColumns bounds the columns that a cell may span.
 const maxColumns = 256
@@ -230,8 +252,15 @@ func (f *flow) endRow() {
 				t.left[at] = c.rows - 1
 			}
 		}
+		value := c.text
+		if c.same && value == "" {
+			value = t.above[col-1]
+		}
+		if len(value) > maxRepeated || len(t.row) == 1 { // a cell over the whole row is a line of text
+			value = ""
+		}
 		for n := 1; n < c.span; n++ {
-			put("")
+			put(value)
 		}
 	}
 	for n := col; t.left[n] > 0; n++ {

@@ -41,8 +41,7 @@ type odt struct {
 	flow
 	depth int // of paragraphs
 	lists int
-	item  bool // the next paragraph begins an item
-	skip  int
+	item  bool   // the next paragraph begins an item
 	mark  string // of the open note
 	cites bool   // inside the mark
 	outer []int
@@ -50,8 +49,7 @@ type odt struct {
 }
 
 func (o *odt) start(t *xml.StartElement) {
-	if o.skip > 0 {
-		o.skip++
+	if o.leave() {
 		return
 	}
 	switch t.Name.Local {
@@ -123,8 +121,7 @@ func (o *odt) startTable(t *xml.StartElement) {
 }
 
 func (o *odt) end(name string) {
-	if o.skip > 0 {
-		o.skip--
+	if o.left() {
 		return
 	}
 	switch name {

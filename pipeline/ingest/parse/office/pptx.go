@@ -74,13 +74,11 @@ type slide struct {
 	flow
 	speaker bool
 	kind    string // of the placeholder
-	skip    int
 	inText  bool
 }
 
 func (s *slide) start(t *xml.StartElement) {
-	if s.skip > 0 {
-		s.skip++
+	if s.leave() {
 		return
 	}
 	switch t.Name.Local {
@@ -112,8 +110,7 @@ func (s *slide) start(t *xml.StartElement) {
 }
 
 func (s *slide) end(name string) {
-	if s.skip > 0 {
-		s.skip--
+	if s.left() {
 		return
 	}
 	switch name {

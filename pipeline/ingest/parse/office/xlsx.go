@@ -19,8 +19,7 @@ const maxSheets = 1000
 type Sheet func(values []string, number int) error
 
 // XLSX reads the sheets of a workbook row by row, so that a sheet may have any number of rows. Open is
-// called for each sheet. Dates are written as 2026-11-29. Merged cells have their value once, because
-// the format names them after all rows.
+// called for each sheet. Dates are written as 2026-11-29. Each row and column of merged cells has their value.
 func XLSX(j *document.Job, data []byte, open func(name string) Sheet) error {
 	c, err := Open(j, data)
 	if err != nil {
@@ -53,7 +52,10 @@ func XLSX(j *document.Job, data []byte, open func(name string) Sheet) error {
 		if !c.Has(sheet.part) {
 			continue
 		}
-		s.number, s.row = 0, open(sheet.name)
+		if s.merged, err = s.merges(c, sheet.part); err != nil {
+			return err
+		}
+		s.number, s.row, s.open = 0, open(sheet.name), nil
 		if err := c.read(sheet.part, s); err != nil && !errors.Is(err, errStop) {
 			return err
 		}
@@ -189,6 +191,8 @@ type sheetReader struct {
 	row     Sheet
 	number  int
 	values  []string
+	merged  []merge // those whose first row is to come
+	open    []merge // those that have the row that is read
 	held    int
 	kind    string // of the open cell
 	date    bool
@@ -257,6 +261,9 @@ func (s *sheetReader) end(name string) {
 			s.values = append(s.values, v)
 		}
 	case "row":
+		if len(s.merged)+len(s.open) > 0 {
+			s.fill()
+		}
 		for n := len(s.values); n > 0 && s.values[n-1] == ""; n-- {
 			s.values = s.values[:n-1]
 		}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
-	"github.com/anchor-host/anchor-host/plugins/examples/internal/goenv"
+	"github.com/anchor-host/anchor-host/plugins/examples/internal/testkit/goenv"
 )
 
 func settings(t testing.TB, document string) *Settings {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/pipeline/retrieve/analysis"
 	"github.com/anchor-host/anchor-host/plugins/examples/bm25-retriever/plugin/bm25"
-	"github.com/anchor-host/anchor-host/plugins/examples/internal/beir"
+	"github.com/anchor-host/anchor-host/plugins/examples/internal/testkit/beir"
 )
 
 // collection is a set of documents with questions of both kinds.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/plugins/examples/bm25-retriever/plugin/bm25"
 	"github.com/anchor-host/anchor-host/plugins/examples/field-reranker/plugin"
-	"github.com/anchor-host/anchor-host/plugins/examples/internal/beir"
+	"github.com/anchor-host/anchor-host/plugins/examples/internal/testkit/beir"
 )
 
 // candidates is the number of documents to rerank.

@@ -49,7 +49,7 @@ func HandleDocument[Req, S, Reply any](d *Document, settingsOf func(*Req) json.R
 	mem.Warm(settings.Warm[Reply])
 	d.Handle(func(in []byte) (any, error) {
 		req := new(Req)
-		if err := json.Unmarshal(in, req); err != nil {
+		if err := abi.DecodeRequest(in, req); err != nil {
 			return nil, pdk.Errorf("%s: decode request: %w", d.op, err)
 		}
 		s, err := cache.Get(settingsOf(req))

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/pipeline/retrieve/analysis"
-	"github.com/anchor-host/anchor-host/plugins/examples/internal/beir"
+	"github.com/anchor-host/anchor-host/plugins/examples/internal/testkit/beir"
 )
 
 // TestSciFact holds the ranking against a public set with judgements. The

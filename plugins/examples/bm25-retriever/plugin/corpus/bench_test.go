@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/anchor-host/anchor-host/plugins/examples/internal/goenv"
+	"github.com/anchor-host/anchor-host/plugins/examples/internal/testkit/goenv"
 )
 
 // How long does the standard library take to read?

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anchor-host/anchor-host/plugins/examples/internal/goenv"
+	"github.com/anchor-host/anchor-host/plugins/examples/internal/testkit/goenv"
 )
 
 // TestGoScannerAgainstParser compares the scanner, which goes by lines, with

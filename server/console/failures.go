@@ -1,0 +1,52 @@
+package console
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/anchor-host/anchor-host/internal/failures"
+	"github.com/anchor-host/anchor-host/server"
+)
+
+// keptFailure is a failed call with the command that repeats it.
+type keptFailure struct {
+	failures.Failure
+	Command, Link string
+}
+
+// keptFailures are the last failed calls of a plugin, of all tenants. Texts need the scope content.
+func (v *visit) keptFailures(plugin string) (out []keptFailure) {
+	for _, f := range v.c.o.Failures.Of(failures.Viewer{All: true, Content: v.content()}, plugin).Failures {
+		k := keptFailure{Failure: f}
+		if f.Case != nil {
+			k.Command = "anchor-host plugin call MODULE " + strings.Join(f.Repeat, " ") + " --request " + caseFile(f.ID)
+			k.Link = "/console/plugins/case?id=" + strconv.FormatInt(f.ID, 10)
+		}
+		out = append(out, k)
+	}
+	return out
+}
+
+// caseFile is the name of the file that repeats a failure.
+func caseFile(id int64) string { return "failure-" + strconv.FormatInt(id, 10) + ".json" }
+
+// failureCase sends the case that repeats a failure. It has texts, and needs the scope admin, too.
+func (v *visit) failureCase() error {
+	if !v.may(server.ScopeAdmin) {
+		return problemf(http.StatusForbidden, "This needs a key with the scopes admin and content.")
+	}
+	list := v.c.o.Failures.Of(failures.Viewer{All: true, Content: true}, "").Failures
+	i := slices.IndexFunc(list, func(f failures.Failure) bool {
+		return f.Case != nil && strconv.FormatInt(f.ID, 10) == v.query.Get("id")
+	})
+	if i < 0 {
+		return problemf(http.StatusNotFound, "This failure is not kept any more, or nothing repeats it.")
+	}
+	h := v.w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Content-Disposition", `attachment; filename="`+caseFile(list[i].ID)+`"`)
+	_, _ = v.w.Write(list[i].Case) // the client is gone
+	return nil
+}
