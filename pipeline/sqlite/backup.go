@@ -190,14 +190,13 @@ func examine(ctx context.Context, file string) (c Copy, err error) {
 	if err := regular(file); err != nil {
 		return Copy{}, err
 	}
-	s := &Store{path: file, uri: fileURI(file) + "?mode=ro", opts: Options{Readers: 1, BusyTimeout: DefaultBusyTimeout}, readers: make(chan *conn, 1), closing: make(chan struct{})}
+	s := &Store{path: file, uri: fileURI(file) + "?mode=ro", opts: Options{Readers: 1, BusyTimeout: DefaultBusyTimeout}, readers: newPool(1), closing: make(chan struct{})}
 	if unlogged(file) {
 		s.uri += "&immutable=1" // see openReadOnly
 	}
 	if s.file, err = os.Stat(file); err != nil {
 		return Copy{}, fileError(err)
 	}
-	s.readers <- nil
 	defer func() { err = cmp.Or(err, s.Close()) }()
 	for _, f := range []func(context.Context) error{s.identified, s.checkStructure, s.checkPlaces, s.checkRecords} {
 		if err := f(ctx); err != nil {

@@ -73,7 +73,7 @@ func (s *Store) snapshot(ctx context.Context, _ string, f func(sqlindex.Conn) er
 		err = f(asked{c})
 		if _, end := c.exec("COMMIT"); end != nil {
 			_ = c.close() // a connection that cannot end its transaction is of no use
-			s.readers <- nil
+			s.readers.put(nil)
 			return errors.Join(err, end)
 		}
 	}

@@ -54,10 +54,7 @@ func open(ctx context.Context, path string, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{path: path, uri: fileURI(path) + "?mode=rw", opts: opts, readers: make(chan *conn, opts.Readers), closing: make(chan struct{})}
-	for range opts.Readers {
-		s.readers <- nil
-	}
+	s := &Store{path: path, uri: fileURI(path) + "?mode=rw", opts: opts, readers: newPool(opts.Readers), closing: make(chan struct{})}
 	s.makeIndex()
 	if opts.ReadOnly {
 		return s, s.openReadOnly()

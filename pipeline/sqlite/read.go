@@ -140,15 +140,15 @@ func (s *Store) acquire(ctx context.Context) (*conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	var c *conn
 	select {
-	case c = <-s.readers:
+	case <-s.readers.free:
 	case <-s.closing:
 		return nil, store.ErrClosed
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 	var err error
+	c := s.readers.take()
 	if c == nil {
 		c, err = s.openReader()
 	}
@@ -176,7 +176,7 @@ func (s *Store) release(c *conn, err error) {
 		_ = c.close() // the first error says it all
 		c = nil
 	}
-	s.readers <- c
+	s.readers.put(c)
 }
 
 // scan makes a record from a row and verifies its checksum.

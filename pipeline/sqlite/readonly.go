@@ -35,8 +35,8 @@ func (s *Store) openReadOnly() (err error) {
 		_ = c.close() // the first error says it all
 		return translate(err)
 	}
-	<-s.readers
-	s.readers <- c
+	<-s.readers.free
+	s.readers.put(c)
 	return nil
 }
 

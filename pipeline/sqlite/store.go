@@ -57,8 +57,8 @@ type Store struct {
 	uri     string // of connections that read
 	file    fs.FileInfo
 	opts    Options
-	writer  *writer    // nil if read-only
-	readers chan *conn // nil for one that is not open yet
+	writer  *writer // nil if read-only
+	readers *pool
 	closing chan struct{}
 	once    sync.Once
 	done    error // of Close
@@ -91,7 +91,8 @@ func (s *Store) Close() error {
 		close(s.closing)
 		errs := []error{}
 		for range s.opts.Readers {
-			if c := <-s.readers; c != nil {
+			<-s.readers.free
+			if c := s.readers.take(); c != nil {
 				errs = append(errs, c.close())
 			}
 		}
