@@ -24,8 +24,9 @@ type facts = sqlindex.Facts
 func (s *Store) Index() *Index { return s.index }
 
 var dialect = sqlindex.Dialect{
-	Lock:        " FOR UPDATE",
-	FindText:    "SELECT at, sum, data FROM texts WHERE collection = ? AND at BETWEEN ? AND ? ORDER BY at DESC LIMIT 1",
+	Lock: " FOR UPDATE",
+	FindTexts: `SELECT n - 1, at, sum, data FROM (SELECT value::bigint AS p, n FROM jsonb_array_elements_text(?2::jsonb) WITH ORDINALITY AS list (value, n)) places, LATERAL (
+	SELECT at, sum, data FROM texts WHERE collection = ?1 AND at BETWEEN p >> 20 << 20 AND p ORDER BY at DESC LIMIT 1) text`,
 	ListTexts:   "SELECT at, sum, data FROM texts WHERE collection = ? AND at BETWEEN ? AND ? ORDER BY at",
 	DeleteTexts: "DELETE FROM texts WHERE collection = ? AND at BETWEEN ? AND ?",
 	InsertText:  "INSERT INTO texts (collection, at, sum, data) VALUES (?, ?, ?, ?)",

@@ -20,7 +20,8 @@ func (s *Store) Index() *Index { return s.index }
 
 // dialect has the statements of this form of the tables. Texts are found by their place alone.
 var dialect = sqlindex.Dialect{
-	FindText:    "SELECT at, sum, data FROM texts WHERE at BETWEEN ?2 AND ?3 ORDER BY at DESC LIMIT 1",
+	FindTexts: `SELECT p.key, t.at, t.sum, t.data FROM json_each(?2) p CROSS JOIN texts t
+	ON t.at = (SELECT max(at) FROM texts WHERE at BETWEEN p.value >> 20 << 20 AND p.value)`,
 	ListTexts:   "SELECT at, sum, data FROM texts WHERE at BETWEEN ?2 AND ?3 ORDER BY at",
 	DeleteTexts: "DELETE FROM texts WHERE at BETWEEN ?2 AND ?3",
 	InsertText:  "INSERT INTO texts (at, sum, data) VALUES (?2, ?3, ?4)",

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -71,23 +72,27 @@ func (x *Index) search(ctx context.Context, c *conn, found collection, q *retrie
 	if err != nil {
 		return nil, err
 	}
-	hits := make([]retrieve.Hit, len(scored))
+	hits, places := make([]retrieve.Hit, len(scored)), make([]int64, len(scored))
 	for i, s := range scored {
-		if hits[i], err = c.hit(view, found.id, s); err != nil {
+		if hits[i], places[i], err = foundHit(view, s); err != nil {
 			return nil, err
 		}
 		if hits[i].Vector != nil {
 			hits[i].Model = found.settings.Model.ID
 		}
 	}
-	return hits, nil
+	for n := 0; n < len(hits) && err == nil; n += textsAtOnce {
+		to := min(len(hits), n+textsAtOnce)
+		err = c.readTexts(found.id, hits[n:to], places[n:to])
+	}
+	return hits, err
 }
 
-// hit completes a hit with its text.
-func (c *conn) hit(view *segment.View, collection int64, s segment.Scored) (retrieve.Hit, error) {
+// foundHit returns a hit without its text, and the place of the text.
+func foundHit(view *segment.View, s segment.Scored) (retrieve.Hit, int64, error) {
 	f, err := view.Found(s.Place)
 	if err != nil {
-		return retrieve.Hit{}, err
+		return retrieve.Hit{}, 0, err
 	}
 	h := retrieve.Hit{
 		ID: fmt.Sprintf("%s#%d", f.Document.ID, f.Index+1), Document: f.Document.ID, Number: f.Index + 1,
@@ -98,24 +103,34 @@ func (c *conn) hit(view *segment.View, collection int64, s segment.Scored) (retr
 	for _, place := range s.Copies {
 		other, err := view.Found(place)
 		if err != nil {
-			return h, err
+			return h, 0, err
 		}
 		h.Copies = append(h.Copies, retrieve.Copy{ID: fmt.Sprintf("%s#%d", other.Document.ID, other.Index+1), Path: other.Document.Path})
 	}
-	at, found := f.Number<<chunkBits|int64(f.Index), false
-	err = c.Query(c.x.o.Dialect.FindText, []driver.Value{collection, f.Number << chunkBits, at}, func(row []driver.Value) error {
-		first, _ := row[0].(int64) // which eachText checks
-		_, err := eachText(row, func(i int, text, context []byte) {
-			if i == f.Index-int(first&chunkMask) {
-				h.Text, h.Context, found = string(text), string(context), true
+	return h, f.Number<<chunkBits | int64(f.Index), nil
+}
+
+// textsAtOnce bounds the texts of one statement, each of which comes with its neighbours.
+const textsAtOnce = 64
+
+// readTexts completes hits with their texts, in one statement.
+func (c *conn) readTexts(collection int64, hits []retrieve.Hit, places []int64) error {
+	list, _ := json.Marshal(places) // of numbers it never fails
+	found := make([]bool, len(hits))
+	err := c.Query(c.x.o.Dialect.FindTexts, []driver.Value{collection, string(list)}, func(row []driver.Value) error {
+		n, _ := row[0].(int64)
+		first, _ := row[1].(int64) // which eachText checks
+		_, err := eachText(row[1:], func(i int, text, context []byte) {
+			if int64(i) == places[n]-first {
+				hits[n].Text, hits[n].Context, found[n] = string(text), string(context), true
 			}
 		})
 		return err
 	})
-	if err == nil && !found {
-		err = fmt.Errorf("%w: chunk %d of %.100q has no text", segment.ErrCorrupt, f.Index+1, f.Document.ID)
+	if n := slices.Index(found, false); err == nil && n >= 0 {
+		err = fmt.Errorf("%w: chunk %d of %.100q has no text", segment.ErrCorrupt, hits[n].Number, hits[n].Document)
 	}
-	return h, err
+	return err
 }
 
 // scanTexts reads a block of texts: the number of the first chunk, from 0, and the texts.

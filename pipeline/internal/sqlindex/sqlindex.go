@@ -29,9 +29,11 @@ type Conn interface {
 type Dialect struct {
 	// Lock comes after a query for the row of a collection or a list that is about to be written.
 	Lock string
-	// FindText, ListTexts and DeleteTexts have the arguments collection, first and last place. InsertText
-	// has the collection, the place, the checksum and the data. RemoveTexts has the collection.
-	FindText, ListTexts, DeleteTexts, InsertText, RemoveTexts string
+	// FindTexts has the arguments collection and a JSON list of places. Before each text it returns which of the list
+	// it has, from 0.
+	// ListTexts and DeleteTexts have the collection, first and last place. InsertText has the collection, the
+	// place, the checksum and the data. RemoveTexts has the collection.
+	FindTexts, ListTexts, DeleteTexts, InsertText, RemoveTexts string
 	// HasTag is the condition that the column tags, which has a JSON list, has the argument. HasTags takes its
 	// place where a statement is kept after it ran: its argument is a JSON list of tags, of which all must be there.
 	HasTag, HasTags string
