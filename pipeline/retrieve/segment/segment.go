@@ -3,6 +3,7 @@ package segment
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
 	"sort"
 	"sync"
 
@@ -13,6 +14,9 @@ import (
 type Segment struct {
 	content
 	size int64
+	// heads are the heads of every headStep-th term, so that a search for a term reads few terms, which lie
+	// far apart in memory.
+	heads []uint64
 
 	once sync.Once
 	doc  map[int64]uint32 // number → document
@@ -81,9 +85,13 @@ func (s *Segment) check() error {
 			}
 		}
 	}
-	for i := 1; i < s.terms(); i++ {
-		if bytes.Compare(s.names.at(i-1), s.names.at(i)) >= 0 {
+	s.heads = make([]uint64, 0, s.terms()/headStep+1)
+	for i := range s.terms() {
+		if i > 0 && bytes.Compare(s.names.at(i-1), s.names.at(i)) >= 0 {
 			return corrupt("order of the terms")
+		}
+		if i%headStep == 0 {
+			s.heads = append(s.heads, head(s.names.at(i)))
 		}
 	}
 	return nil
@@ -116,6 +124,10 @@ func (s *Segment) chunkRange(doc int) (from, to uint32) {
 
 // docOf returns the document of a chunk.
 func (s *Segment) docOf(chunk uint32) int {
+	// Notes and turns are documents of one chunk.
+	if i := int(chunk); i < len(s.first) && s.first[i] == chunk && (i+1 == len(s.first) || s.first[i+1] > chunk) {
+		return i
+	}
 	return sort.Search(len(s.first), func(i int) bool { return s.first[i] > chunk }) - 1
 }
 
@@ -188,9 +200,23 @@ func (s *Segment) vector(chunk uint32) []float32 {
 	return v.at(row)
 }
 
+const headStep = 16
+
+// head returns the first bytes of a term as a number. A term that comes before another one has no greater head.
+func head[T string | []byte](term T) uint64 {
+	var b [8]byte
+	copy(b[:], term)
+	return binary.BigEndian.Uint64(b[:])
+}
+
 // posting returns the bytes of the postings of a term, nil if there are none.
 func (s *Segment) posting(term string) []byte {
-	i := sort.Search(s.terms(), func(i int) bool { return string(s.names.at(i)) >= term })
+	of := head(term)
+	at, _ := slices.BinarySearch(s.heads, of)
+	from := headStep * max(0, at-1) // behind a term with a lesser head
+	at += sort.Search(len(s.heads)-at, func(i int) bool { return s.heads[at+i] > of })
+	to := min(s.terms(), headStep*at)
+	i := from + sort.Search(to-from, func(i int) bool { return string(s.names.at(from+i)) >= term })
 	if i == s.terms() || string(s.names.at(i)) != term {
 		return nil
 	}
