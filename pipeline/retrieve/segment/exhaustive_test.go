@@ -142,7 +142,7 @@ func TestSearchIsAsExhaustive(t *testing.T) {
 			continue
 		}
 		var terms []string
-		for i := range 40 {
+		for i := range 150 { // more than are scored together
 			term := fmt.Sprint(r.IntN(300))
 			if i%3 == 0 {
 				term = string(rune('a' + r.IntN(26)))

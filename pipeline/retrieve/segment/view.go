@@ -82,15 +82,21 @@ func (v *View) Words(terms []string, o BM25, k int, f *Filter) ([]Hit, error) {
 	return v.best(*p, 0, k, f)
 }
 
+// weighed is a term of a query: what it is worth, and its postings by part.
+type weighed struct {
+	idf   float64
+	posts [][]byte
+}
+
+// maxWeighed bounds how many terms are scored together.
+const maxWeighed = 64
+
 // addWords adds the scores of all terms of a query.
 func (v *View) addWords(scores []float64, terms []string, o BM25) error {
 	if v.searched == 0 {
 		return nil
 	}
-	average := 1.0
-	if v.length > 0 {
-		average = float64(v.length) / float64(v.searched)
-	}
+	var together []weighed
 	for i, term := range terms {
 		if slices.Index(terms, term) < i {
 			continue
@@ -101,45 +107,65 @@ func (v *View) addWords(scores []float64, terms []string, o BM25) error {
 				weight++
 			}
 		}
-		if err := v.addTerm(scores, term, weight, o, average); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// addTerm adds what one term contributes to the chunks that have it.
-func (v *View) addTerm(scores []float64, term string, weight float64, o BM25, average float64) error {
-	found := make([][]byte, len(v.parts))
-	n := 0
-	for i, p := range v.parts {
-		if found[i] = p.posting(term); found[i] == nil {
-			continue
-		}
-		have, err := p.count(found[i])
+		t, err := v.weigh(term, weight)
 		if err != nil {
 			return err
+		}
+		if t.posts != nil {
+			together = append(together, t)
+		}
+		if len(together) == maxWeighed {
+			if err := v.addWeighed(scores, together, o); err != nil {
+				return err
+			}
+			together = together[:0]
+		}
+	}
+	return v.addWeighed(scores, together, o)
+}
+
+// weigh finds a term. It has no postings if no chunk that is alive has it.
+func (v *View) weigh(term string, weight float64) (w weighed, err error) {
+	posts, n := make([][]byte, len(v.parts)), 0
+	for i, p := range v.parts {
+		if posts[i] = p.posting(term); posts[i] == nil {
+			continue
+		}
+		have, err := p.count(posts[i])
+		if err != nil {
+			return w, err
 		}
 		n += have
 	}
 	if n == 0 {
-		return nil
+		return w, nil
 	}
-	idf := weight * math.Log1p((float64(v.searched)-float64(n)+0.5)/(float64(n)+0.5))
+	return weighed{weight * math.Log1p((float64(v.searched)-float64(n)+0.5)/(float64(n)+0.5)), posts}, nil
+}
+
+// addWeighed adds what terms contribute to the chunks that have them: of all terms to one part, then to the next,
+// because the scores and lengths of a part stay in the processor's cache meanwhile, and those of a view do not.
+func (v *View) addWeighed(scores []float64, terms []weighed, o BM25) error {
+	average := 1.0
+	if v.length > 0 {
+		average = float64(v.length) / float64(v.searched)
+	}
 	flat, slope := o.K1*(1-o.B), o.K1*o.B/average
 	for i, p := range v.parts {
-		if found[i] == nil {
-			continue
-		}
 		sum, lengths := v.part(scores, i), p.lengths
-		c := newCursor(found[i], p.Chunks())
-		for c.advance() {
-			tf := float64(c.tf)
-			norm := flat + float64(slope*float64(lengths[c.chunk]))
-			sum[c.chunk] += float64(idf * tf / (tf + norm))
-		}
-		if c.broken {
-			return corrupt("postings")
+		for _, t := range terms {
+			if t.posts[i] == nil {
+				continue
+			}
+			c := newCursor(t.posts[i], p.Chunks())
+			for c.advance() {
+				tf := float64(c.tf)
+				norm := flat + float64(slope*float64(lengths[c.chunk]))
+				sum[c.chunk] += float64(t.idf * tf / (tf + norm))
+			}
+			if c.broken {
+				return corrupt("postings")
+			}
 		}
 	}
 	return nil
