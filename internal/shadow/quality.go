@@ -34,7 +34,7 @@ type Judge struct {
 	Tenant string
 	// Tokens is the size of the window, which both versions fill.
 	Tokens int
-	// Ranker finds the documents of items.
+	// Ranker names the documents of items.
 	Ranker eval.Ranker
 }
 
@@ -42,7 +42,7 @@ type Judge struct {
 func JudgeOf(l *config.Loaded, c *config.Config) Judge {
 	return Judge{
 		File: l.Path(questionsFile), Tenant: l.TenantName(), Tokens: cmp.Or(c.Window.MaxTokens, pipeline.DefaultMaxTokens),
-		Ranker: eval.Ranker{Metadata: eval.DefaultIDMetadata, Prefixes: c.PluginNames(), ListOrder: true},
+		Ranker: eval.Ranker{Metadata: eval.DefaultIDMetadata, Prefixes: c.PluginNames()},
 	}
 }
 
@@ -119,27 +119,35 @@ func (r *runner) asks(ctx context.Context, q *pipeline.Query) *question {
 	return r.set.asked.list[strings.TrimSpace(q.Text)]
 }
 
-// ndcg returns how good a list of items is for a question: the nDCG of the documents that the items have which fit in the window, the
-// best first. Both versions have the same estimate of tokens, whatever they say of their items.
-func (j *Judge) ndcg(items []pipeline.Item, q *question) float64 {
-	order := make([]*pipeline.Item, 0, min(len(items), maxItems))
+// found returns what is judged of items: those that were found, with the names of their documents as ids. They share nothing that
+// changes, so that the build goes on.
+func (j *Judge) found(items []pipeline.Item) []pipeline.Item {
+	list := make([]pipeline.Item, 0, min(len(items), maxItems))
 	for i := range items[:min(len(items), maxItems)] {
-		if items[i].Source == pipeline.SourceRetrieval {
-			order = append(order, &items[i])
+		if it := &items[i]; it.Source == pipeline.SourceRetrieval {
+			list = append(list, pipeline.Item{ID: j.Ranker.Document(it), Content: it.Content, Source: it.Source, Priority: it.Priority, Score: it.Score})
 		}
 	}
-	slices.SortStableFunc(order, func(a, b *pipeline.Item) int {
+	return list
+}
+
+// ndcg returns how good a list of found is for a question: the nDCG of the documents that fit in the window, the best items
+// first. Both versions have the same estimate of tokens, whatever they say of their items.
+func (j *Judge) ndcg(list []pipeline.Item, q *question) float64 {
+	slices.SortStableFunc(list, func(a, b pipeline.Item) int {
 		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(b.Score, a.Score))
 	})
-	var fit []pipeline.Item
 	left := j.Tokens
-	for _, it := range order {
-		if n := (len(it.Content) + bytesPerToken - 1) / bytesPerToken; n <= left {
+	list = slices.DeleteFunc(list, func(it pipeline.Item) bool {
+		n := (len(it.Content) + bytesPerToken - 1) / bytesPerToken
+		if n <= left {
 			left -= n
-			fit = append(fit, *it)
+			return false
 		}
-	}
-	return eval.Metric{Kind: "ndcg", K: maxItems}.Of(eval.NewScored(j.Ranker.Rank(fit), q.grades))
+		return true
+	})
+	rank := eval.Ranker{ListOrder: true}
+	return eval.Metric{Kind: "ndcg", K: maxItems}.Of(eval.NewScored(rank.Rank(list), q.grades))
 }
 
 // qualities compare both versions by judged questions.

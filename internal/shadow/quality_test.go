@@ -15,6 +15,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/testkit/await"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/core"
 )
 
 // judging returns how the questions of a file are judged, as configurations do.
@@ -125,25 +126,25 @@ func TestQualityAtEqualBudgets(t *testing.T) {
 	by := judging(t, `{"question": "q", "documents": ["a", "b"]}`)
 	list := found("a a b")
 	q := &question{grades: eval.Grades{"a": 1, "b": 1}}
-	if got := by.ndcg(list, q); got != 1 {
+	if got := by.ndcg(by.found(list), q); got != 1 {
 		t.Errorf("all: %v", got)
 	}
 	list[0].Content = strings.Repeat("x", 4*by.Tokens)
-	if list[0].TokenCount = 1; by.ndcg(list, q) >= 1 {
+	if list[0].TokenCount = 1; by.ndcg(by.found(list), q) >= 1 {
 		t.Error("a long item leaves room for others")
 	}
 	list[2].Score, list[2].Content = 3, "bbbb" // now the best: the long item has no room, the second of its document has
-	if got := by.ndcg(list, q); got != 1 {
+	if got := by.ndcg(by.found(list), q); got != 1 {
 		t.Errorf("with a long item that does not fit: %v", got)
 	}
 	list[2].Source = pipeline.SourceUser
-	if by.ndcg(list, q) >= 1 {
+	if by.ndcg(by.found(list), q) >= 1 {
 		t.Error("an item of the request is found")
 	}
 	for i, score := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 		list[i].Score, list[i].TokenCount = score, math.MinInt
 	}
-	if got := by.ndcg(list, q); !(got >= 0 && got <= 1) {
+	if got := by.ndcg(by.found(list), q); !(got >= 0 && got <= 1) {
 		t.Errorf("with scores that are no numbers: %v", got)
 	}
 }
@@ -222,7 +223,7 @@ func TestHostileQuestions(t *testing.T) {
 	}
 }
 
-// What a judged call costs the build is bounded.
+// What a judged call costs the build, and the worker.
 func BenchmarkJudged(b *testing.B) {
 	by, q := Judge{Tokens: 1 << 30, Ranker: eval.Ranker{Metadata: eval.DefaultIDMetadata, ListOrder: true}}, &question{grades: eval.Grades{"7": 1}}
 	var ids strings.Builder
@@ -230,7 +231,19 @@ func BenchmarkJudged(b *testing.B) {
 		fmt.Fprintf(&ids, "%d ", i)
 	}
 	list := found(ids.String())
-	for b.Loop() {
-		by.ndcg(list, q)
-	}
+	b.Run("build", func(b *testing.B) {
+		for b.Loop() {
+			by.found(list)
+		}
+	})
+	b.Run("worker", func(b *testing.B) {
+		for b.Loop() {
+			by.ndcg(by.found(list), q)
+		}
+	})
+	b.Run("beside: copies", func(b *testing.B) {
+		for b.Loop() {
+			core.CloneItems(list)
+		}
+	})
 }

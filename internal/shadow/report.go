@@ -21,7 +21,9 @@ type outcome struct {
 	tokens int64
 	took   time.Duration
 	fuel   int64
-	ndcg   float64 // for a judged question
+	// found has what the first version found for a judged question, and ndcg is how good it is.
+	found []pipeline.Item
+	ndcg  float64
 }
 
 var seed = maphash.MakeSeed()

@@ -209,7 +209,7 @@ func (r *runner) offer(ctx context.Context, q *pipeline.Query, items, out []pipe
 	// The items do not change while the build uses the step, whose caller waits here.
 	asks := r.asks(ctx, q)
 	if asks != nil {
-		first.ndcg = r.by.ndcg(out, asks)
+		first.found = r.by.found(out)
 	}
 	t := task{r, context.WithoutCancel(ctx), q.Clone(), core.CloneItems(items), asks, first, r.hold()}
 	select {
@@ -258,7 +258,7 @@ func (t *task) run() {
 	if err == nil {
 		second.keys, second.tokens = keysOf(out), tokensOf(out)
 		if t.asks != nil {
-			second.ndcg = t.by.ndcg(out, t.asks)
+			t.first.ndcg, second.ndcg = t.by.ndcg(t.first.found, t.asks), t.by.ndcg(t.by.found(out), t.asks)
 		}
 	}
 	t.mu.Lock()
