@@ -64,7 +64,7 @@ var (
 	drainingDesc   = prometheus.NewDesc(metricDraining, "Former versions that requests still use.", nil, nil)
 	readyDesc      = prometheus.NewDesc(metricPluginUp, "1 if a plugin can be called, else 0.", []string{"plugin"}, nil)
 	keptDesc       = prometheus.NewDesc(metricPluginKept, "1 if a plugin has the module from before the last reload, because that of now cannot be loaded, else 0.", []string{"plugin"}, nil)
-	shadowDesc     = prometheus.NewDesc(metricShadow, "How the second version of a step compares with the first: calls and dropped are numbers since the configuration was loaded; failures, overlap, order and slower are means of its calls.", []string{"step", "measure"}, nil)
+	shadowDesc     = prometheus.NewDesc(metricShadow, "How the second version of a step compares with the first: calls and dropped are numbers since the configuration was loaded; failures, overlap, order and slower are means of its calls; quality is the difference of the nDCG, second less first, of judged questions.", []string{"step", "measure"}, nil)
 	queueDesc      = prometheus.NewDesc(metricQueue, "Calls that wait for an instance of a plugin or for a processor.", []string{"plugin"}, nil)
 )
 
@@ -110,10 +110,14 @@ func (s *appState) Collect(to chan<- prometheus.Metric) {
 			continue
 		}
 		seen[c.Step] = true
-		for measure, v := range map[string]float64{
+		measures := map[string]float64{
 			"calls": float64(c.Calls), "dropped": float64(c.Dropped.Busy + c.Dropped.Fuel + c.Dropped.Large),
 			"failures": c.Failures.Mean, "overlap": c.Overlap.Mean, "order": c.Order.Mean, "slower": c.Slower.Mean,
-		} {
+		}
+		if c.Quality != nil && c.Quality.Questions > 0 {
+			measures["quality"] = c.Quality.Difference.Mean
+		}
+		for measure, v := range measures {
 			gauge(shadowDesc, v, c.Step, measure)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/anchor"
 	"github.com/anchor-host/anchor-host/internal/observe"
+	"github.com/anchor-host/anchor-host/internal/testkit/await"
 	"github.com/anchor-host/anchor-host/internal/testkit/modeltest"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/ingest"
@@ -165,6 +167,47 @@ func TestWatch(t *testing.T) {
 	families = scrape(t, x)
 	if value(families, metricGeneration) != 2 || time.Since(time.UnixMilli(int64(1000*value(families, metricReloadTime)))) > time.Minute {
 		t.Error("the reload is not shown")
+	}
+}
+
+// A second version of a step has the measures of its report; quality only if a judged question was asked.
+func TestShadowMetrics(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"anchor.yaml":     "steps: [{name: s, use: keep-first, operation: filter, shadow: {use: no-change, share: 100}}]\nstore: {path: store.db}\n",
+		"questions.jsonl": `{"question": "q", "documents": ["2"]}`,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	plugins, err := filepath.Abs("../testdata/wasm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	app, err := anchor.Load(filepath.Join(dir, "anchor.yaml"), anchor.Options{PluginDir: plugins, CacheDir: "off"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = app.Close(context.WithoutCancel(t.Context())) }) // other tests are about closing
+	x := start(t, Options{})
+	if err := x.Watch(app); err != nil {
+		t.Fatal(err)
+	}
+	for n, want := range []int{6, 7} {
+		if _, err := app.Build(t.Context(), pipeline.Query{Text: []string{"other", "q"}[n]}, anchor.BuildOptions{Items: []pipeline.Item{
+			{ID: "1", Content: "one", Source: pipeline.SourceRetrieval, Priority: 5}, {ID: "2", Content: "two", Source: pipeline.SourceRetrieval, Priority: 5},
+		}}); err != nil {
+			t.Fatal(err)
+		}
+		if !await.True(func() bool { return app.Shadows()[0].Calls == int64(n+1) }) {
+			t.Fatalf("%+v", app.Shadows())
+		}
+		families := scrape(t, x)
+		got := value(families, metricShadow, "step=s", "measure=quality")
+		if has := len(families[metricShadow].GetMetric()); has != want || value(families, metricShadow, "step=s", "measure=overlap") != 0.5 || n == 1 && (got < 0.63 || got > 0.64) {
+			t.Errorf("after %d calls %d measures (want %d), quality %v", n+1, has, want, got)
+		}
 	}
 }
 

@@ -10,12 +10,26 @@ type Dropped struct {
 	Large int64 `json:"large"`
 }
 
-// Mean is the mean of values between 0 and 1, with an interval that has it at all times at once. Of all
+// Mean is the mean of values, between 0 and 1 if nothing else is said, with an interval that has it at all times at once. Of all
 // intervals of a report, any is ever wrong with a probability of at most 0.05.
 type Mean struct {
 	Mean float64 `json:"mean"`
 	Low  float64 `json:"low"`
 	High float64 `json:"high"`
+}
+
+// Quality compares what both versions found for questions whose documents are known, each question once.
+type Quality struct {
+	// Questions is how many were compared, and Judged how many there are.
+	Questions int64 `json:"questions"`
+	Judged    int64 `json:"judged"`
+	// First and Second are means of the nDCG of what fits in the window, from 0 to 1.
+	First  float64 `json:"first"`
+	Second float64 `json:"second"`
+	// Difference is that of Second and First, from -1 to 1. If its interval does not have 0, one version is better.
+	Difference Mean `json:"difference"`
+	// Problem says why the questions cannot be read.
+	Problem string `json:"problem,omitempty"`
 }
 
 // Side has the means of one version, over the calls that both have answered.
@@ -45,6 +59,8 @@ type Comparison struct {
 	// which the second version took longer.
 	Changed Mean `json:"changed"`
 	Slower  Mean `json:"slower"`
+	// Quality is nil without judged questions.
+	Quality *Quality `json:"quality,omitempty"`
 	// First and Second are the means of both versions.
 	First  Side `json:"first"`
 	Second Side `json:"second"`

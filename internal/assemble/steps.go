@@ -52,7 +52,7 @@ func (p *plugins) shadowed(path string, s *config.Step, out pipeline.StepConfig)
 	}
 	made, err := p.step(path+".shadow", shadow.Second(s))
 	if err == nil {
-		out.Step, err = p.owner.Shadows.Wrap(out.Step, made.Step, s, p.owner.Hold)
+		out.Step, err = p.owner.Shadows.Wrap(out.Step, made.Step, s, shadow.JudgeOf(p.owner.Loaded, p.config), p.owner.Hold)
 	}
 	return out, err
 }

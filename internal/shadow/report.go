@@ -13,7 +13,7 @@ import (
 const reportError = 0.05
 
 // intervals is the number of intervals of a report, which share its error.
-const intervals = 5
+const intervals = 6
 
 // outcome is what a version has returned, and what it took.
 type outcome struct {
@@ -21,6 +21,9 @@ type outcome struct {
 	tokens int64
 	took   time.Duration
 	fuel   int64
+	// found has what the first version found for a judged question, and ndcg is how good it is.
+	found []pipeline.Item
+	ndcg  float64
 }
 
 var seed = maphash.MakeSeed()
@@ -55,6 +58,7 @@ type sums struct {
 	overlap, order, changed, slower       float64
 	first, second                         totals
 	lastError                             string
+	quality                               qualities
 }
 
 type totals struct{ seconds, tokens, fuel float64 }
@@ -73,7 +77,8 @@ func (t *totals) side(n int64) shadows.Side {
 // maxError bounds the text of an error, in bytes.
 const maxError = 500
 
-func (s *sums) add(first, second *outcome, err error) {
+// add counts a call. q is the judged question that it asked, or nil.
+func (s *sums) add(first, second *outcome, q *question, err error) {
 	s.calls++
 	if err != nil {
 		text := err.Error()
@@ -94,6 +99,9 @@ func (s *sums) add(first, second *outcome, err error) {
 	}
 	if second.took > first.took {
 		s.slower++
+	}
+	if q != nil {
+		s.quality.add(q, first.ndcg, second.ndcg)
 	}
 }
 

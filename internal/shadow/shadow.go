@@ -43,6 +43,9 @@ type Set struct {
 	mu    sync.Mutex
 	list  []*runner
 	queue chan task
+	// asked are the judged questions of the configuration, which the first step with a second version reads.
+	asked questions
+	read  sync.Once
 }
 
 // runner is the second version of a step.
@@ -51,6 +54,7 @@ type runner struct {
 	settings config.Shadow
 	step     pipeline.Step
 	set      *Set
+	by       Judge
 	hold     func() (release func())
 
 	mu     sync.Mutex
@@ -65,15 +69,16 @@ type task struct {
 	ctx     context.Context
 	query   pipeline.Query
 	items   []pipeline.Item
+	asks    *question // nil: it is not judged
 	first   outcome
 	release func()
 }
 
 // Wrap returns a step that does what first does, and lets second do the same now and then, as the configuration of
-// the step says. hold keeps open what second needs. The error wraps [config.ErrInvalid] for a step that does not call
-// one plugin.
-func (s *Set) Wrap(first, second pipeline.Step, of *config.Step, hold func() (release func())) (out pipeline.Step, err error) {
-	r := &runner{name: of.Name, settings: *of.Shadow, step: second, set: s, hold: hold}
+// the step says. by judges both. hold keeps open what second needs. The error wraps [config.ErrInvalid] for a step that
+// does not call one plugin.
+func (s *Set) Wrap(first, second pipeline.Step, of *config.Step, by Judge, hold func() (release func())) (out pipeline.Step, err error) {
+	r := &runner{name: of.Name, settings: *of.Shadow, step: second, set: s, by: by, hold: hold}
 	r.settings.Share, r.settings.Fuel = cmp.Or(r.settings.Share, defaultShare), cmp.Or(r.settings.Fuel, defaultFuel)
 	switch of := first.(type) {
 	case listwriter.Step:
@@ -83,6 +88,7 @@ func (s *Set) Wrap(first, second pipeline.Step, of *config.Step, hold func() (re
 	default:
 		return nil, fmt.Errorf("%w: shadow: the step calls no plugin that finds or changes items (leave it out)", config.ErrInvalid)
 	}
+	s.read.Do(func() { s.asked = readQuestions(by.File) })
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.queue == nil {
@@ -98,8 +104,10 @@ func (s *Set) Reports() (list []shadows.Comparison) {
 	defer s.mu.Unlock()
 	for _, r := range s.list {
 		r.mu.Lock()
-		list = append(list, r.sums.report(r.name, r.settings.Use))
+		c := r.sums.report(r.name, r.settings.Use)
+		c.Quality = r.sums.quality.report(&s.asked)
 		r.mu.Unlock()
+		list = append(list, c)
 	}
 	return list
 }
@@ -168,13 +176,13 @@ func (r *runner) beside(ctx context.Context, q *pipeline.Query, items []pipeline
 		parent.AddTime(m.Times())
 	}
 	if err == nil { // a call that failed has nothing to compare with
-		r.offer(ctx, q, items, outcome{keysOf(out), tokensOf(out), took, m.Fuel()})
+		r.offer(ctx, q, items, out, outcome{keys: keysOf(out), tokens: tokensOf(out), took: took, fuel: m.Fuel()})
 	}
 	return out, err
 }
 
-// offer gives a call to the second version, unless there is no room or no fuel for it.
-func (r *runner) offer(ctx context.Context, q *pipeline.Query, items []pipeline.Item, first outcome) {
+// offer gives a call to the second version, unless there is no room or no fuel for it. out is what the first has returned.
+func (r *runner) offer(ctx context.Context, q *pipeline.Query, items, out []pipeline.Item, first outcome) {
 	text := 0
 	for i := range items[:min(len(items), maxItems)] {
 		text += len(items[i].Content)
@@ -199,7 +207,11 @@ func (r *runner) offer(ctx context.Context, q *pipeline.Query, items []pipeline.
 		return
 	}
 	// The items do not change while the build uses the step, whose caller waits here.
-	t := task{r, context.WithoutCancel(ctx), q.Clone(), core.CloneItems(items), first, r.hold()}
+	asks := r.asks(ctx, q)
+	if asks != nil {
+		first.found = r.by.found(out)
+	}
+	t := task{r, context.WithoutCancel(ctx), q.Clone(), core.CloneItems(items), asks, first, r.hold()}
 	select {
 	case r.set.queue <- t:
 		go r.set.work()
@@ -245,9 +257,12 @@ func (t *task) run() {
 	second := outcome{took: time.Since(start), fuel: m.Fuel()}
 	if err == nil {
 		second.keys, second.tokens = keysOf(out), tokensOf(out)
+		if t.asks != nil {
+			t.first.ndcg, second.ndcg = t.by.ndcg(t.first.found, t.asks), t.by.ndcg(t.by.found(out), t.asks)
+		}
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.spent += second.fuel
-	t.sums.add(&t.first, &second, err)
+	t.sums.add(&t.first, &second, t.asks, err)
 }

@@ -65,7 +65,7 @@ func wrap(t *testing.T, first, second pipeline.Step, of config.Shadow) *set {
 	}
 	var err error
 	done := make(chan struct{}, 1000)
-	s.step, err = s.Wrap(first, second, &config.Step{Name: "s", Shadow: &of}, func() func() { s.held++; return func() { done <- struct{}{} } })
+	s.step, err = s.Wrap(first, second, &config.Step{Name: "s", Shadow: &of}, Judge{}, func() func() { s.held++; return func() { done <- struct{}{} } })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +183,7 @@ func TestShare(t *testing.T) {
 		t.Errorf("%v, %d", err, broken.held)
 	}
 	native := pipeline.FilterFunc(func(*pipeline.Item) bool { return true })
-	if _, err := new(Set).Wrap(native, native, &config.Step{Shadow: &config.Shadow{}}, nil); !errors.Is(err, config.ErrInvalid) {
+	if _, err := new(Set).Wrap(native, native, &config.Step{Shadow: &config.Shadow{}}, Judge{}, nil); !errors.Is(err, config.ErrInvalid) {
 		t.Errorf("a step without a plugin: %v", err)
 	}
 }
@@ -207,7 +207,7 @@ func TestCompare(t *testing.T) {
 // A step with a second version costs little for the calls that it does not get.
 func BenchmarkNotSampled(b *testing.B) {
 	s := &Set{}
-	step, err := s.Wrap(changing(same), changing(same), &config.Step{Shadow: &config.Shadow{Share: 0.01}}, func() func() { return func() {} })
+	step, err := s.Wrap(changing(same), changing(same), &config.Step{Shadow: &config.Shadow{Share: 0.01}}, Judge{}, func() func() { return func() {} })
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -15,7 +15,9 @@ import (
 type shadowing struct{ App }
 
 func (shadowing) Shadows() []shadows.Comparison {
-	return []shadows.Comparison{{Step: "rank", Use: "ranker<2>", Calls: 7, Dropped: shadows.Dropped{Busy: 3}, Overlap: shadows.Mean{Mean: 0.25, Low: 0.125, High: 0.5}, LastError: "traps"}}
+	return []shadows.Comparison{{Step: "rank", Use: "ranker<2>", Calls: 7, Dropped: shadows.Dropped{Busy: 3}, Overlap: shadows.Mean{Mean: 0.25, Low: 0.125, High: 0.5}, LastError: "traps",
+		Quality: &shadows.Quality{Questions: 12, Judged: 60, Difference: shadows.Mean{Mean: -0.125, Low: -0.5, High: 0.0625}}},
+		{Step: "find", Use: "finder", Quality: &shadows.Quality{Problem: "<questions>.jsonl:7"}}}
 }
 
 // The page of the rollout shows versions, hosts, numbers and second versions, and why nothing is known.
@@ -38,7 +40,7 @@ func TestRolloutPage(t *testing.T) {
 	w := u.send("/console/rollout", nil)
 	page := w.Body.String()
 	for _, want := range []string{
-		"41, running", "candidate-2", "10 % of the conversations", "12 more", "host-b", "late", "The hosts are split", ">900<", ">38<", "ranker&lt;2&gt;", "3 busy", "0.125 to 0.500", "traps", "&lt;b&gt;try",
+		"41, running", "candidate-2", "10 % of the conversations", "12 more", "host-b", "late", "The hosts are split", ">900<", ">38<", "ranker&lt;2&gt;", "3 busy", "0.125 to 0.500", "traps", "-0.125 <", "-0.500 to 0.062, 12 of 60 questions", "&lt;questions&gt;.jsonl:7", "&lt;b&gt;try",
 	} {
 		if w.Code != http.StatusOK || !strings.Contains(page, want) {
 			t.Errorf("status %d, lacks %q", w.Code, want)

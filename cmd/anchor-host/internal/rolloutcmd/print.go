@@ -54,7 +54,7 @@ func text(st *cluster.Status) string {
 	cli.Table(&b, []string{"HOST", "STATE", "GENERATION", "STABLE", "CANDIDATE", "BUILDS", "PROGRAM", "ERROR"}, rows)
 	if rows := shadowRows(st); len(rows) > 0 {
 		b.WriteString("\nsecond versions of steps, on copies:\n")
-		cli.Table(&b, []string{"HOST", "STEP", "SHADOW", "CALLS", "DROPPED", "FAILED", "OVERLAP", "ORDER", "TOKENS", "TIME", "FUEL"}, rows)
+		cli.Table(&b, []string{"HOST", "STEP", "SHADOW", "CALLS", "DROPPED", "FAILED", "OVERLAP", "ORDER", "QUALITY", "TOKENS", "TIME", "FUEL"}, rows)
 	}
 	if len(st.Versions) > 1 {
 		fmt.Fprintf(&b, "\nthe hosts are split: they serve %s\n", cli.Count(len(st.Versions), "version"))
@@ -67,6 +67,18 @@ func row(name string, f *cluster.Figures) []string {
 		name, strconv.FormatInt(f.Builds, 10), strconv.FormatInt(f.Failed, 10), fmt.Sprintf("%.3g ms", f.P50), fmt.Sprintf("%.3g ms", f.P95),
 		fmt.Sprintf("%.3g M", f.Fuel50), fmt.Sprintf("%.3g M", f.Fuel95),
 	}
+}
+
+// quality shows the difference in quality, and of how many questions it is.
+func quality(q *shadows.Quality) string {
+	switch {
+	case q == nil:
+		return "-"
+	case q.Problem != "":
+		return cli.OneCell(cli.Excerpt(q.Problem))
+	}
+	d := q.Difference
+	return fmt.Sprintf("%+.2f (%+.2f to %+.2f) of %d/%d", d.Mean, d.Low, d.High, q.Questions, q.Judged)
 }
 
 // shadowRows compare the second versions of steps with the first ones. Ratios are of the second by the first.
@@ -82,7 +94,7 @@ func shadowRows(st *cluster.Status) (rows [][]string) {
 		for _, r := range st.Hosts[i].Shadows {
 			rows = append(rows, []string{
 				cli.OneCell(st.Hosts[i].ID), cli.OneCell(r.Step), cli.OneCell(r.Use), strconv.FormatInt(r.Calls, 10), strconv.FormatInt(r.Dropped.Busy+r.Dropped.Fuel+r.Dropped.Large, 10),
-				interval(r.Failures), interval(r.Overlap), interval(r.Order), ratio(r.Second.Tokens, r.First.Tokens), ratio(r.Second.Milliseconds, r.First.Milliseconds), ratio(r.Second.Fuel, r.First.Fuel),
+				interval(r.Failures), interval(r.Overlap), interval(r.Order), quality(r.Quality), ratio(r.Second.Tokens, r.First.Tokens), ratio(r.Second.Milliseconds, r.First.Milliseconds), ratio(r.Second.Fuel, r.First.Fuel),
 			})
 		}
 	}
