@@ -280,7 +280,7 @@ func (c *Conversation) Forget(ctx context.Context) (int, error) {
 	defer end()
 	n, err := c.log.Delete(ctx)
 	if err == nil {
-		err = agentstore.Disown(ctx, c.store, c.key.Tenant, agentstore.AConversation, c.key.Stream)
+		err = store.Partly(true, agentstore.Disown(ctx, c.store, c.key.Tenant, agentstore.AConversation, c.key.Stream))
 	}
 	if err != nil {
 		return n, fmt.Errorf("conversation %q: %w", c.key.Stream, err)

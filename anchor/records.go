@@ -147,7 +147,7 @@ func (a *App) ForgetTenant(ctx context.Context, tenant string) (int, error) {
 	a.costs.Forget(c.TenantName())
 	failed = cmp.Or(failed, forgetCollections(ctx, s, c.TenantName()))
 	if err := errors.Join(failed, a.forgetValues(ctx, g, c.TenantName())); err != nil {
-		return total, fmt.Errorf("forget tenant %q: %w", tenant, err)
+		return total, fmt.Errorf("forget tenant %q: %w", tenant, store.Partly(total > 0, err))
 	}
 	return total, nil
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/anchor-host/anchor-host/anchor/builds"
 	"github.com/anchor-host/anchor-host/internal/agents/learned"
@@ -64,7 +63,7 @@ func (a *App) ForgetUser(ctx context.Context, tenant, user string) (done Forgott
 			done.Runs++
 		}
 	}
-	n, err := a.forgetFactsOf(ctx, tenant, memory.Filter{UserID: user})
+	n, err := a.ForgetFacts(ctx, tenant, memory.Filter{UserID: user})
 	done.Facts, failed = done.Facts+n, cmp.Or(failed, err)
 	n, err = learned.ForgetUser(ctx, s, tenant, user)
 	done.Facts, failed = done.Facts+n, cmp.Or(failed, err)
@@ -72,7 +71,7 @@ func (a *App) ForgetUser(ctx context.Context, tenant, user string) (done Forgott
 	defer a.keeping.index.Forget(tenant)
 	done.Builds, err = builds.RemoveOf(ctx, s, tenant, builds.Filter{User: user})
 	if failed = errors.Join(failed, err); failed != nil {
-		return done, fmt.Errorf("forget user %.100q: %w", user, failed)
+		return done, fmt.Errorf("forget user %.100q: %w", user, store.Partly(done != ForgottenUser{User: user}, failed))
 	}
 	return done, nil
 }
@@ -87,8 +86,8 @@ func (a *App) forgetConversation(ctx context.Context, tenant, id string) (turns,
 	if turns, err = talk.Forget(ctx); err != nil {
 		return turns, 0, err
 	}
-	facts, err = a.forgetFactsOf(ctx, tenant, memory.Filter{SessionID: id, Users: []string{""}})
-	return turns, facts, err
+	facts, err = a.ForgetFacts(ctx, tenant, memory.Filter{SessionID: id, Users: []string{""}})
+	return turns, facts, store.Partly(true, err)
 }
 
 // takeFacts makes a user who has just claimed a conversation the owner of the facts that were extracted from
@@ -112,36 +111,4 @@ func takeFacts(ctx context.Context, facts *memory.StoreFacts, s store.Store, ten
 		}
 	}
 	return err
-}
-
-// forgetFactsOf deletes the facts that a filter selects, with the names of the entities that the graph links
-// to them. It returns how many facts there were.
-func (a *App) forgetFactsOf(ctx context.Context, tenant string, filter memory.Filter) (int, error) {
-	m, err := a.Facts(ctx, tenant)
-	if err != nil {
-		return 0, err
-	}
-	filter.Expired = true
-	facts, err := m.List(ctx, filter)
-	if err != nil || len(facts) == 0 {
-		return 0, err
-	}
-	ids := make(map[string]bool, len(facts))
-	for i := range facts {
-		ids[facts[i].ID] = true
-	}
-	n, err := a.ForgetFacts(ctx, tenant, filter)
-	if err != nil {
-		return n, err
-	}
-	g, err := a.Graph(ctx, tenant)
-	if err != nil {
-		return n, err
-	}
-	links, err := g.Relations(ctx)
-	if err != nil {
-		return n, err
-	}
-	_, err = g.Remove(ctx, slices.DeleteFunc(links, func(r memory.Relation) bool { return !ids[r.Fact] })...)
-	return n, err
 }

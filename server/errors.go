@@ -58,8 +58,8 @@ var causeStatus = []struct {
 	{store.ErrConflict, http.StatusConflict, "conflict"},
 	{frames.ErrOrder, http.StatusConflict, "conflict"},
 	{frames.ErrLifecycle, http.StatusConflict, "conflict"},
+	{store.ErrUnknown, http.StatusServiceUnavailable, "outcome_unknown"}, // it may have another of the store as its cause
 	{store.ErrBusy, http.StatusServiceUnavailable, "busy"},
-	{store.ErrUnknown, http.StatusServiceUnavailable, "outcome_unknown"},
 	{store.ErrFull, http.StatusInsufficientStorage, "store_full"},
 	{store.ErrReadOnly, http.StatusInsufficientStorage, "store_read_only"},
 	{store.ErrVersion, http.StatusInsufficientStorage, "store_newer"},
@@ -95,7 +95,10 @@ func (c *call) failure(err error) (int, failure.Document) {
 	switch {
 	case status == http.StatusServiceUnavailable:
 		c.retryAfter(time.Second)
-		if errors.Is(err, store.ErrUnknown) {
+		switch unknown := errors.Is(err, store.ErrUnknown); {
+		case unknown && c.r.Method == http.MethodDelete:
+			doc.Error.Remedy = "send the request again: what is deleted stays deleted"
+		case unknown:
 			doc.Error.Remedy = "read whether it was written, all or nothing: if it was not, send the request again"
 		}
 	case status == http.StatusGatewayTimeout && c.ctx.Err() != nil:

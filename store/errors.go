@@ -32,11 +32,20 @@ var (
 	// ErrVersion means that a newer version of this program has written the store.
 	ErrVersion = errors.New("store has a newer version")
 	// ErrUnknown means that a write had begun and the store does not know whether it
-	// succeeded: all of it was written, or nothing. Read to find out.
+	// succeeded: all of it was written, or nothing. Read to find out. See [Partly] for the one exception.
 	ErrUnknown = errors.New("outcome unknown")
 	// ErrSkip is not the error of a store: a [Check] returns it to leave out a line of an import.
 	ErrSkip = errors.New("left out")
 )
+
+// Partly returns the error of a deletion that takes several writes. If some of them are done, the error is
+// [ErrUnknown], because [ErrBusy] and [ErrFull] say that nothing was written. To delete again is safe.
+func Partly(done bool, err error) error {
+	if err == nil || !done || errors.Is(err, ErrUnknown) {
+		return err
+	}
+	return fmt.Errorf("%w: a part is deleted (delete it again): %w", ErrUnknown, err)
+}
 
 // CorruptError reports one record that is not what was written. It wraps [ErrCorrupt]. Other
 // records can still be read, and this one can be deleted by its ID.

@@ -180,5 +180,5 @@ func (r *Run) Forget(ctx context.Context) (int, error) {
 	if err != nil {
 		return n, err
 	}
-	return n, agentstore.Disown(ctx, run.Store, run.Tenant, agentstore.ARun, run.ID)
+	return n, store.Partly(n > 0, agentstore.Disown(ctx, run.Store, run.Tenant, agentstore.ARun, run.ID))
 }

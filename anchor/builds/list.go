@@ -171,7 +171,7 @@ func Remove(ctx context.Context, s store.Store, tenant string, ids ...string) (i
 			return n, err
 		default:
 			if err := remove(ctx, s, tenant, []string{id}); err != nil {
-				return n, err
+				return n, store.Partly(n > 0, err)
 			}
 			n++
 		}
@@ -186,7 +186,7 @@ func RemoveOf(ctx context.Context, s store.Store, tenant string, f Filter) (int,
 	for after := int64(0); ; {
 		recs, err := s.Read(ctx, store.Key{Tenant: tenant, Kind: KindSummary}, after, sweptTogether)
 		if err != nil || len(recs) == 0 {
-			return n, errors.Join(damaged, err)
+			return n, store.Partly(n > 0, errors.Join(damaged, err))
 		}
 		after = recs[len(recs)-1].Seq
 		var ids []string
@@ -204,7 +204,7 @@ func RemoveOf(ctx context.Context, s store.Store, tenant string, f Filter) (int,
 			continue
 		}
 		if err := remove(ctx, s, tenant, ids); err != nil {
-			return n, err
+			return n, store.Partly(n > 0, err)
 		}
 		n += len(ids)
 	}
@@ -217,7 +217,7 @@ func RemoveAll(ctx context.Context, s store.Store, tenant string) (int, error) {
 		return n, err
 	}
 	_, err = s.Clear(ctx, store.Key{Tenant: tenant, Kind: KindDetail})
-	return n, err
+	return n, store.Partly(true, err)
 }
 
 // CheckSummary and CheckDetail return an error for data that cannot be read as such a record.

@@ -145,7 +145,7 @@ func (r *Run) Delete(ctx context.Context) (int, error) {
 			continue
 		}
 		if err != nil {
-			return total, fmt.Errorf("run %q: delete: %w", r.ID, err)
+			return total, fmt.Errorf("run %q: delete: %w", r.ID, store.Partly(total > 0, err))
 		}
 		r.loaded = store.Record{}
 		return total, nil

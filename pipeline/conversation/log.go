@@ -203,17 +203,17 @@ func (l *Log) Turns(ctx context.Context, after int64, limit int) ([]pipeline.Tur
 // Delete deletes the whole conversation and returns how many turns it had. Load a window of
 // this conversation again afterwards.
 func (l *Log) Delete(ctx context.Context) (int, error) {
-	n, err := l.turns.Clear(ctx, l.turnKey)
-	if err == nil {
-		_, err = l.turns.Clear(ctx, l.digest)
+	total := 0
+	for i, key := range []store.Key{l.turnKey, l.digest, l.mark} {
+		n, err := l.turns.Clear(ctx, key)
+		if key.Kind == KindTurn {
+			total = n
+		}
+		if err != nil {
+			return total, fmt.Errorf("conversation: delete: %w", store.Partly(i > 0, err))
+		}
 	}
-	if err == nil {
-		_, err = l.turns.Clear(ctx, l.mark)
-	}
-	if err != nil {
-		return n, fmt.Errorf("conversation: delete: %w", err)
-	}
-	return n, nil
+	return total, nil
 }
 
 // PromotedThrough is the record of the turn up to which facts were taken from a

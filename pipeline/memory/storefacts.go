@@ -169,7 +169,8 @@ func (f *StoreFacts) apply(ctx context.Context, with []store.Change, change stor
 		changes = append(changes, store.Change{Key: f.relations(), Delete: links[:n]})
 	}
 	if err = f.records.Apply(ctx, changes...); err == nil && n < len(links) { // more than one call may delete
-		err = f.deleteLinks(ctx, amongst(change.Delete))
+		_, err = f.deleteLinks(ctx, amongst(change.Delete))
+		err = store.Partly(true, err)
 	}
 	return err
 }
@@ -206,18 +207,20 @@ func (f *StoreFacts) links(ctx context.Context, selected func(id string) bool) (
 	}
 }
 
-// deleteLinks deletes the relations that lead to selected facts.
-func (f *StoreFacts) deleteLinks(ctx context.Context, selected func(id string) bool) error {
+// deleteLinks deletes the relations that lead to selected facts, and returns how many there were.
+func (f *StoreFacts) deleteLinks(ctx context.Context, selected func(id string) bool) (deleted int, err error) {
 	ids, err := f.links(ctx, selected)
 	for batch := range slices.Chunk(ids, store.MaxBatch) {
 		if err == nil {
-			_, err = f.records.Delete(ctx, f.relations(), batch...)
+			var n int
+			n, err = f.records.Delete(ctx, f.relations(), batch...)
+			deleted += n
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("facts: delete relations: %w", err)
+		return deleted, fmt.Errorf("facts: delete relations: %w", store.Partly(deleted > 0, err))
 	}
-	return nil
+	return deleted, nil
 }
 
 // stored returns the entries with these IDs, or all, with the condition that none was added.
@@ -323,7 +326,8 @@ func (f *StoreFacts) change(entries ...*Entry) (store.Change, error) {
 // steps. If a step fails, some are deleted already, and Delete returns their number.
 func (f *StoreFacts) Delete(ctx context.Context, ids ...string) (int, error) {
 	// Links go first: who deletes the facts again after an error does not find their IDs any more.
-	if err := f.deleteLinks(ctx, amongst(ids)); err != nil {
+	links, err := f.deleteLinks(ctx, amongst(ids))
+	if err != nil {
 		return 0, err
 	}
 	deleted := 0
@@ -331,7 +335,7 @@ func (f *StoreFacts) Delete(ctx context.Context, ids ...string) (int, error) {
 		n, err := f.records.Delete(ctx, f.key, batch...)
 		deleted += n
 		if err != nil {
-			return deleted, fmt.Errorf("facts: delete: %w", err)
+			return deleted, fmt.Errorf("facts: delete: %w", store.Partly(links+deleted > 0, err))
 		}
 	}
 	return deleted, nil
@@ -340,12 +344,13 @@ func (f *StoreFacts) Delete(ctx context.Context, ids ...string) (int, error) {
 // Clear deletes all entries and returns how many it deleted. It decodes none, so that it
 // also deletes damaged entries. The relations of the graph that lead to facts are deleted too.
 func (f *StoreFacts) Clear(ctx context.Context) (int, error) {
-	if err := f.deleteLinks(ctx, func(string) bool { return true }); err != nil {
+	links, err := f.deleteLinks(ctx, func(string) bool { return true })
+	if err != nil {
 		return 0, err
 	}
 	n, err := f.records.Clear(ctx, f.key)
 	if err != nil {
-		return n, fmt.Errorf("facts: delete all: %w", err)
+		return n, fmt.Errorf("facts: delete all: %w", store.Partly(links > 0, err))
 	}
 	return n, nil
 }

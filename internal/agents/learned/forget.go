@@ -50,14 +50,14 @@ func (m *Memory) Forget(ctx context.Context) (notes int, err error) {
 			}
 			n, err := m.store.Clear(ctx, key)
 			if err != nil {
-				return notes, fmt.Errorf("agent memory: forget user: %w", err)
+				return notes, fmt.Errorf("agent memory: forget user: %w", store.Partly(notes > 0, err))
 			}
 			if kind == note.KindNote {
 				notes += n
 			}
 		}
 	}
-	return notes, m.forgetCollections(ctx, owner)
+	return notes, store.Partly(notes > 0, m.forgetCollections(ctx, owner))
 }
 
 func (m *Memory) forgetCollections(ctx context.Context, owner string) error {
