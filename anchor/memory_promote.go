@@ -42,12 +42,7 @@ func (a *App) Promote(ctx context.Context, conversation string, o PromoteOptions
 	}
 	defer g.Release()
 	c := g.Loaded.Config
-	if o.Tenant != "" {
-		if err := c.SetTenant(o.Tenant); err != nil {
-			return none, err
-		}
-	}
-	if err := cmp.Or(c.SetConversation(conversation), config.CheckOwner(o.User, o.Session)); err != nil {
+	if err := cmp.Or(c.Set("tenant", o.Tenant), c.SetConversation(conversation), config.CheckOwner(o.User, o.Session)); err != nil {
 		return none, err
 	}
 	if c.Facts != nil {

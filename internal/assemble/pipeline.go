@@ -51,13 +51,8 @@ type Overrides struct {
 	Only, Skip []string
 	// Formatter replaces the format of Config. It may be nil.
 	Formatter pipeline.Formatter
-	// Partial leaves out steps because of the time, and Explain records a trace of every item; see
-	// [pipeline.Config].
-	Partial, Explain bool
-	// Callbacks observe the build, after those of the configuration.
-	Callbacks []pipeline.Callback
-	// Now is the clock; see [pipeline.Config]. nil: the system's.
-	Now func() time.Time
+	// Overrides are those that the compiled pipeline takes as they are, but for Memory, which the configuration says.
+	pipeline.Overrides
 	// Store keeps the conversation and the facts that the configuration names.
 	Store store.Store
 	// Compactions coordinates the compactions of stored conversations, which run in the
@@ -100,7 +95,7 @@ func (p *Pipeline) Build(ctx context.Context, q pipeline.Query, o *Overrides) (*
 	if err != nil {
 		return nil, err
 	}
-	with := pipeline.Overrides{Callbacks: o.Callbacks, Partial: o.Partial, Explain: o.Explain, Now: o.Now}
+	with := o.Overrides
 	if with.Memory, err = p.memory(ctx, o, own); err != nil {
 		return nil, err
 	}
