@@ -85,7 +85,7 @@ func (o *BuildOptions) setWindow(c *config.Config) error {
 	if o.CutMinTokens == 0 {
 		return c.CheckShape()
 	}
-	return cmp.Or(c.CheckShape(), effective(c.CutWithoutEffect()))
+	return cmp.Or(c.CheckShape(), c.CheckCut())
 }
 
 func (o *BuildOptions) setBudget(c *config.Config) error {
@@ -115,15 +115,7 @@ func (o *BuildOptions) setFormat(c *config.Config) error {
 		return err
 	}
 	c.FormatOptions = config.FormatOptions(*o.FormatOptions)
-	return cmp.Or(c.CheckShape(), effective(c.FormatOptions.WithoutEffect(c)))
-}
-
-// effective returns an error for options that have no effect.
-func effective(findings []config.Finding) error {
-	if len(findings) == 0 {
-		return nil
-	}
-	return fmt.Errorf("%w: %s: %s", ErrInvalid, findings[0].Path, findings[0].Message)
+	return cmp.Or(c.CheckShape(), c.CheckFormatOptions())
 }
 
 func (o *BuildOptions) setMemory(c *config.Config) error {

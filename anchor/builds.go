@@ -23,25 +23,24 @@ import (
 // Builds lists the records of a tenant's builds, the newest first: at most limit, 1 to 1,000, from a
 // cursor on, which is empty for the first page. An empty tenant means that of the configuration.
 func (a *App) Builds(ctx context.Context, tenant string, f builds.Filter, cursor string, limit int) (builds.Page, error) {
-	c, s, err := a.storeOf(ctx, tenant)
-	if err != nil {
-		return builds.Page{}, err
-	}
-	page, err := builds.List(ctx, s, c.TenantName(), f, cursor, limit)
-	if errors.Is(err, store.ErrInvalid) {
-		err = errkind.As(ErrInvalid, err)
-	}
-	return page, err
+	return a.findBuilds(ctx, tenant, f, cursor, limit, builds.List)
 }
 
 // FindBuilds is [App.Builds] for many records: the first search of a tenant reads all of them, and holds in memory
 // what searches compare, so that further ones take milliseconds.
 func (a *App) FindBuilds(ctx context.Context, tenant string, f builds.Filter, cursor string, limit int) (builds.Page, error) {
+	return a.findBuilds(ctx, tenant, f, cursor, limit, a.index.Find)
+}
+
+func (a *App) findBuilds(
+	ctx context.Context, tenant string, f builds.Filter, cursor string, limit int,
+	find func(context.Context, store.Store, string, builds.Filter, string, int) (builds.Page, error),
+) (builds.Page, error) {
 	c, s, err := a.storeOf(ctx, tenant)
 	if err != nil {
 		return builds.Page{}, err
 	}
-	page, err := a.index.Find(ctx, s, c.TenantName(), f, cursor, limit)
+	page, err := find(ctx, s, c.TenantName(), f, cursor, limit)
 	if errors.Is(err, store.ErrInvalid) {
 		err = errkind.As(ErrInvalid, err)
 	}

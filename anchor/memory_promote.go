@@ -54,7 +54,7 @@ func (a *App) Promote(ctx context.Context, conversation string, o PromoteOptions
 		return none, err
 	}
 	key := promotionKey{c.TenantName(), conversation}
-	ctx, end, err := a.promoting.wait(ctx, key)
+	ctx, end, err := a.promoting.enter(ctx, key, nil)
 	if err != nil {
 		return none, fmt.Errorf("conversation %q: wait for its promotion: %w", conversation, err)
 	}

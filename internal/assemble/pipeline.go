@@ -120,7 +120,7 @@ func (p *Pipeline) overridden(o *Overrides) (*pipeline.Pipeline, pipeline.Tokeni
 			return nil, nil, err
 		}
 		if c.Model != own.Model || c.Tokenizer != own.Tokenizer {
-			if parts.Tokenizer, err = p.generation.builtinTokenizer(c); err != nil {
+			if parts.Tokenizer, err = p.generation.Counter(c); err != nil {
 				return nil, nil, err
 			}
 		}
@@ -291,12 +291,13 @@ func (b *builder) setTokenizer(context.Context) (err error) {
 		b.out.Tokenizer = b.late
 		return nil
 	}
-	b.out.Tokenizer, err = b.generation.builtinTokenizer(b.config)
+	b.out.Tokenizer, err = b.generation.Counter(b.config)
 	return err
 }
 
-// builtinTokenizer returns the built-in tokenizer that a configuration names.
-func (g *Generation) builtinTokenizer(c *config.Config) (pipeline.Tokenizer, error) {
+// Counter returns the tokenizer of a configuration, but the default instead of a plugin. It counts the texts of
+// conversations and runs, too.
+func (g *Generation) Counter(c *config.Config) (pipeline.Tokenizer, error) {
 	if c.Tokenizer.File != "" {
 		return g.fileTokenizer(c.Tokenizer.File)
 	}
@@ -327,12 +328,6 @@ func fallible(c *config.Config, t pipeline.Tokenizer) (pipeline.Tokenizer, error
 		return nil, fmt.Errorf("%w: tokenizer.fallback: %w", config.ErrInvalid, err)
 	}
 	return pipeline.NewFallbackTokenizer(t, second), nil
-}
-
-// Counter returns the tokenizer of a configuration for the texts of conversations and runs: that
-// of its builds, but the default instead of a plugin.
-func (g *Generation) Counter(c *config.Config) (pipeline.Tokenizer, error) {
-	return g.builtinTokenizer(c)
 }
 
 // part makes a part of the pipeline from the plugin that a path of the configuration names.

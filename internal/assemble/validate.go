@@ -198,8 +198,10 @@ func (v *validator) instance(name string, i config.Instance) {
 		v.absent(at+".plugin", name, missing)
 		return
 	}
-	if err := checkDigest(i, spec); err != nil {
-		v.find(at+".digest", err)
+	if i.Digest != "" {
+		if err := spec.CheckPin(i.Digest); err != nil {
+			v.find(at+".digest", err)
+		}
 	}
 	if links, link, missing := v.catalog.links(i); missing != nil {
 		v.absent(at+".links."+link, name, missing)
