@@ -19,13 +19,13 @@ import (
 func (a *app) configCommand() *cobra.Command {
 	cmd := cli.Group(&cobra.Command{
 		Use:   "config",
-		Short: "Check and show the configuration",
+		Short: "Check, show and rewrite the configuration",
 		Long: `Check, show and describe anchor.yaml. Every key is described by
 "anchor-host config schema".`,
 		Example: `  anchor-host config validate
   anchor-host config show --origin`,
 	})
-	cmd.AddCommand(a.configValidateCommand(), a.configShowCommand(), a.configSchemaCommand())
+	cmd.AddCommand(a.configValidateCommand(), a.configShowCommand(), a.configSchemaCommand(), a.configMigrateCommand())
 	return cmd
 }
 

@@ -9,9 +9,11 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"time"
 
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/internal/migrate"
 	"github.com/anchor-host/anchor-host/internal/storeurl"
 	"github.com/anchor-host/anchor-host/internal/strict"
 	"github.com/anchor-host/anchor-host/registry/lock"
@@ -121,13 +123,34 @@ func (l *Loaded) parse(data []byte) (*Loaded, error) {
 		return nil, err
 	}
 	if err := strict.Decode(l.File, n, &l.Config); err != nil {
-		return nil, err
+		return nil, Former(err)
 	}
 	if err := l.Place(l.Check()).Err(); err != nil {
 		return nil, err
 	}
 	l.ownShared()
 	return l, nil
+}
+
+// Former says of each unknown key of an error, if it is a former one, which key there is now.
+func Former(err error) error {
+	var problems strict.Problems
+	if !errors.As(err, &problems) {
+		return err
+	}
+	for i := range problems {
+		p := &problems[i]
+		if !strings.HasPrefix(p.Message, "unknown key") && !strings.HasPrefix(p.Message, noSuchKey) {
+			continue
+		}
+		switch to, ok := migrate.Moved(p.Path); {
+		case ok && to == "":
+			p.Message = "was removed (leave it out, or rewrite the file with: anchor-host config migrate)"
+		case ok:
+			p.Message = fmt.Sprintf("unknown key (it is %s now; rewrite the file with: anchor-host config migrate)", to)
+		}
+	}
+	return err
 }
 
 // Absolute makes the paths of the configuration independent of the current folder.

@@ -15,6 +15,9 @@ var pipelineKeys = []string{
 	"timeout", "window", "counting", "format", "format_options", "memory", "enricher", "embedder", "steps", "callbacks",
 }
 
+// noSuchKey begins what is said of a key that a pipeline cannot state.
+const noSuchKey = "a pipeline has no such key"
+
 // sections are those of these keys that a pipeline overrides key by key.
 var sections = []string{"window", "counting", "memory"}
 
@@ -27,7 +30,7 @@ func (p *Pipeline) UnmarshalNode(d *strict.Decoder, n *strict.Node, path string)
 	var known []strict.Entry
 	for _, e := range n.Entries() {
 		if !slices.Contains(pipelineKeys, e.Key) {
-			d.Fail(&e.Value, strict.Join(path, e.Key), "a pipeline has no such key%s", d.Hint(e.Key, pipelineKeys))
+			d.Fail(&e.Value, strict.Join(path, e.Key), noSuchKey+"%s", d.Hint(e.Key, pipelineKeys))
 			continue
 		}
 		known = append(known, e)

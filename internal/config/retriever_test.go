@@ -62,7 +62,7 @@ func TestRetrieversAreChecked(t *testing.T) {
 		{"two bounds", "retrievers: {docs: {collection: c, filter: [{field: page, op: '>=', values: ['1', '2']}]}}", `a.yaml:1:45: retrievers.docs.filter[0]: filter page: invalid value: 2 values for >= (want one)`},
 		{"b too large", "retrievers: {docs: {collection: c, b: 1.5}}", `a.yaml:1:39: retrievers.docs.b: want 0 to 1, got 1.5`},
 		{"settings of a collection", step("retrievers: [{use: docs, settings: {a: 1}}]"), `a.yaml:2:32: steps[0].retrievers[0]: settings need a plugin (leave them out)`},
-		{"must of one retriever", step("retrievers: [{use: docs, must: true}]"), `a.yaml:2:44: steps[0].retrievers[0].must: unknown key (want one of use, settings, timeout, weight, top_k)`},
+		{"must of one retriever", step("retrievers: [{use: docs, must: true}]"), `a.yaml:2:44: steps[0].retrievers[0].must: was removed (leave it out, or rewrite the file with: anchor-host config migrate)`},
 		{"operation", step("use: docs, operation: transform_query, retrievers: [p]"), `a.yaml:2:9: steps[0]: "docs" searches a collection, and excludes operation, retrievers, routes and default (leave those out)`},
 		{"two meanings", "plugins: {instances: {docs: {plugin: p}}}\n" + step("use: docs"), `a.yaml:3:24: steps[0].use: "docs" is an instance, and also an entry of retrievers (rename the former)`},
 		{"a list", step("use: [docs]"), `a.yaml:2:24: steps[0].use: want a string, got a list`},

@@ -3,6 +3,7 @@ package request
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"reflect"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/migrate"
 	"github.com/anchor-host/anchor-host/internal/strict"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/core"
@@ -248,7 +250,21 @@ func decode(ctx context.Context, name string, data []byte, most int, into any) (
 	if err != nil {
 		return nil, err
 	}
-	return n, strict.DecodeContext(ctx, name, n, into)
+	return n, former(strict.DecodeContext(ctx, name, n, into))
+}
+
+// former says of each former key of a file, where a request states it, which key there is now.
+func former(err error) error {
+	var problems strict.Problems
+	if errors.As(err, &problems) {
+		for i := range problems {
+			p := &problems[i]
+			if to, ok := migrate.Moved(p.Path); ok && to != "" && strings.HasPrefix(p.Message, "unknown key") {
+				p.Message = "unknown key (it is " + to + " now)"
+			}
+		}
+	}
+	return err
 }
 
 func checkSize(name string, data []byte) error {

@@ -22,8 +22,9 @@ type answer struct {
 	out, err string
 }
 
-// run runs the case with a binary, in an empty folder and without an environment.
-func (c *randomCase) run(ctx context.Context, binary, plugins string) answer {
+// run runs the case with a binary, in an empty folder and without an environment. With migrate its
+// configuration is first rewritten by the binary.
+func (c *randomCase) run(ctx context.Context, binary, plugins string, migrate bool) answer {
 	dir, err := os.MkdirTemp("", "compare-")
 	if err != nil {
 		return answer{code: -1, err: err.Error()}
@@ -51,6 +52,11 @@ func (c *randomCase) run(ctx context.Context, binary, plugins string) answer {
 	home := filepath.Join(os.TempDir(), "compare-"+filepath.Base(binary))
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		return answer{code: -1, err: err.Error()}
+	}
+	if migrate {
+		if a := command(ctx, binary, dir, home, "config", "migrate", "--write"); a.code != 0 {
+			return a
+		}
 	}
 	return command(ctx, binary, dir, home, args...)
 }

@@ -5,6 +5,9 @@
 //	go -C tools run ./compare -old FILE -new FILE [-plugins DIR] [-n 10000] [-seed 1]
 //	go -C tools run ./compare -old FILE -new FILE -show 4711
 //
+// With -former the old binary is one from before "config migrate": it is given the keys of that time, and
+// the new one what its own "config migrate" makes of them.
+//
 // The number of a case determines its content. Times and fuel are not compared. The exit
 // status is 1 when answers differ. -allow takes a pattern of intended differences, such as a
 // changed message.
@@ -34,6 +37,7 @@ type options struct {
 	first             uint64
 	show              uint64
 	workers           int
+	former            bool
 	allow             *regexp.Regexp
 }
 
@@ -48,6 +52,7 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	f.Uint64Var(&o.first, "seed", 1, "number of the first case")
 	f.Uint64Var(&o.show, "show", 0, "print this case and both answers, and stop")
 	f.IntVar(&o.workers, "workers", runtime.NumCPU(), "cases that run together")
+	f.BoolVar(&o.former, "former", false, "the old binary is from before \"config migrate\": it reads the keys of that time")
 	allow := f.String("allow", "", "regular expression of differences that are meant")
 	if err := f.Parse(args); err != nil {
 		return nil, err
@@ -109,7 +114,7 @@ func all(ctx context.Context, o *options, stderr io.Writer) *tally {
 			defer wg.Done()
 			for n := range work {
 				c := makeCase(n, o.plugins != "")
-				before, after := c.run(ctx, o.old, o.plugins), c.run(ctx, o.new, o.plugins)
+				before, after := c.before(ctx, o), c.after(ctx, o)
 				if ctx.Err() != nil {
 					return
 				}
@@ -197,7 +202,7 @@ func show(ctx context.Context, o *options, w io.Writer) {
 	for _, f := range c.files {
 		fmt.Fprintf(w, "== %s\n%s\n", f.name, f.text)
 	}
-	before, after := c.run(ctx, o.old, o.plugins), c.run(ctx, o.new, o.plugins)
+	before, after := c.before(ctx, o), c.after(ctx, o)
 	fmt.Fprintf(w, "== old: exit %d\n%s%s\n== new: exit %d\n%s%s\n", before.code, before.out, before.err, after.code, after.out, after.err)
 	fmt.Fprintf(w, "== difference: %s\n", difference(before, after))
 }
