@@ -21,44 +21,34 @@ const (
 
 // aging deletes now and then what the store has kept for longer than store.keep allows.
 type aging struct {
-	mu      sync.Mutex
-	timer   *time.Timer // nil: it does not run
-	cancel  context.CancelFunc
+	cancel  context.CancelFunc // nil: it does not run
 	running sync.WaitGroup
 }
 
 // start begins to look after some time.
 func (g *aging) start(look func(context.Context)) {
-	ctx, cancel := context.WithCancel(context.Background())
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.cancel = cancel
-	g.timer = time.AfterFunc(agingFirst, func() {
-		g.mu.Lock()
-		if ctx.Err() != nil {
-			g.mu.Unlock()
-			return
-		}
-		g.running.Add(1)
-		g.mu.Unlock()
-		defer g.running.Done()
-		look(ctx)
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		if ctx.Err() == nil {
-			g.timer.Reset(agingEvery)
+	var ctx context.Context
+	ctx, g.cancel = context.WithCancel(context.Background())
+	g.running.Go(func() {
+		timer := time.NewTimer(agingFirst)
+		defer timer.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-timer.C:
+			}
+			look(ctx)
+			timer.Reset(agingEvery)
 		}
 	})
 }
 
 // stop ends a look that runs, and waits for it.
 func (g *aging) stop() {
-	g.mu.Lock()
-	if g.timer != nil {
-		g.timer.Stop()
+	if g.cancel != nil {
 		g.cancel()
 	}
-	g.mu.Unlock()
 	g.running.Wait()
 }
 
@@ -108,29 +98,17 @@ func (a *App) DeleteOld(ctx context.Context, tenant string) (done Aged, err erro
 	old := func(keep config.Age, at time.Time) bool { return keep > 0 && now.Sub(at) > time.Duration(keep) }
 	talks, err := a.Conversations(ctx, tenant)
 	for i := range talks {
-		if !old(keep.Conversations, talks[i].Time) {
-			continue
-		}
-		talk, failed := a.Conversation(ctx, tenant, talks[i].ID)
-		if failed == nil {
-			_, failed = talk.Forget(ctx)
-		}
-		if err = cmp.Or(err, failed); failed == nil {
-			done.Conversations++
+		if old(keep.Conversations, talks[i].Time) {
+			talk, failed := a.Conversation(ctx, tenant, talks[i].ID)
+			err = forget(ctx, talk, &done.Conversations, err, failed)
 		}
 	}
 	runs, failed := a.Runs(ctx, tenant)
 	err = cmp.Or(err, failed)
 	for i := range runs {
-		if !old(keep.Runs, runs[i].Time) {
-			continue
-		}
-		run, failed := a.Run(ctx, tenant, runs[i].ID)
-		if failed == nil {
-			_, failed = run.Forget(ctx)
-		}
-		if err = cmp.Or(err, failed); failed == nil {
-			done.Runs++
+		if old(keep.Runs, runs[i].Time) {
+			run, failed := a.Run(ctx, tenant, runs[i].ID)
+			err = forget(ctx, run, &done.Runs, err, failed)
 		}
 	}
 	for what, has := range map[agentstore.Ownable]struct {
@@ -144,6 +122,19 @@ func (a *App) DeleteOld(ctx context.Context, tenant string) (done Aged, err erro
 	}
 	done.Facts, failed = a.deleteOldFacts(ctx, tenant, time.Duration(keep.Facts))
 	return done, cmp.Or(err, failed)
+}
+
+// forget deletes a conversation or a run, unless it could not be opened, and counts it. It returns the first of the errors.
+func forget(ctx context.Context, what interface {
+	Forget(context.Context) (int, error)
+}, done *int, before, failed error) error {
+	if failed == nil {
+		_, failed = what.Forget(ctx)
+	}
+	if failed == nil {
+		*done++
+	}
+	return cmp.Or(before, failed)
 }
 
 // deleteOldFacts deletes the facts of a tenant that were not used for so long, and those that have

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"maps"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
@@ -20,6 +19,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/kvstore"
 	"github.com/anchor-host/anchor-host/internal/sharing"
 	"github.com/anchor-host/anchor-host/internal/storeurl"
+	"github.com/anchor-host/anchor-host/internal/tape"
 	"github.com/anchor-host/anchor-host/pipeline/conversation"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 	"github.com/anchor-host/anchor-host/store"
@@ -43,8 +43,9 @@ type App struct {
 	last      Attempt // the last reload
 	retired   sync.WaitGroup
 
-	keeping keeping // of records of builds
-	aging   aging   // of what the store keeps
+	keeper *builds.Keeper // of records of builds
+	index  builds.Index   // of these records
+	aging  aging          // of what the store keeps
 
 	costs  *costs.Book
 	using  uses // of facts
@@ -66,33 +67,6 @@ type Attempt struct {
 	Time time.Time
 	// Err says why it changed nothing. nil: it succeeded.
 	Err error
-}
-
-// keeping has the keeper of records, which the first build that is recorded makes.
-type keeping struct {
-	mu     sync.Mutex
-	keeper *builds.Keeper
-	index  builds.Index // has a lock of its own
-}
-
-func (k *keeping) current() *builds.Keeper {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.keeper
-}
-
-func (k *keeping) flush(ctx context.Context) error {
-	if keeper := k.current(); keeper != nil {
-		return keeper.Flush(ctx)
-	}
-	return nil
-}
-
-// close writes what waits. What is still waiting when ctx ends is not written.
-func (k *keeping) close(ctx context.Context) {
-	if keeper := k.current(); keeper != nil {
-		_ = keeper.Close(ctx) // the caller knows that ctx has ended
-	}
 }
 
 // Load reads a configuration file and loads its plugins. A missing or broken plugin fails only
@@ -131,14 +105,18 @@ func Open(ctx context.Context, c Configuration, o Options) (*App, error) {
 	}
 	a.costs, a.hidden.Tell = costs.NewBook(a.storeOfCosts, a.options.Logger), a.warnHidden
 	a.using.log = a.options.Logger
+	a.keeper = builds.NewKeeper(func(ctx context.Context) (store.Store, error) {
+		s, err := a.openStore(ctx, loaded)
+		return tape.Unwrap(s), err // no tape hears of records
+	}, builds.Limits{}, a.options.Logger)
 	var err error
 	if a.components, err = o.Components.set(); err != nil {
 		return nil, err
 	}
-	if err := a.absolute(); err != nil {
+	if err := a.override(loaded); err != nil {
 		return nil, err
 	}
-	if err := a.override(loaded); err != nil {
+	if err := a.absoluteMounts(); err != nil {
 		return nil, err
 	}
 	if err := a.mount(loaded); err != nil {
@@ -236,52 +214,27 @@ func (a *App) Prepare(ctx context.Context, pipeline string) error {
 	return err
 }
 
-// absolute makes the paths of the options independent of the current folder, which the
-// program may change.
-func (a *App) absolute() error {
-	a.options.Mounts, a.options.Overrides = slices.Clone(a.options.Mounts), maps.Clone(a.options.Overrides)
-	paths := []*string{&a.options.PluginDir}
-	if a.options.CacheDir != host.CacheOff {
-		paths = append(paths, &a.options.CacheDir)
+// override applies the overrides of the options to the configuration. Their paths are then independent of the
+// current folder, which the program may change.
+func (a *App) override(loaded *config.Loaded) error {
+	values := maps.Clone(a.options.Overrides)
+	if values == nil {
+		values = map[string]string{}
 	}
-	for i := range a.options.Mounts {
-		paths = append(paths, &a.options.Mounts[i].Folder)
+	for key, path := range map[string]string{"plugins.dir": a.options.PluginDir, "plugins.cache_dir": a.options.CacheDir} {
+		if path != "" {
+			values[key] = path
+		}
 	}
 	for _, key := range []string{"plugins.dir", "plugins.cache_dir", "store.path"} {
-		path := a.options.Overrides[key]
+		path := values[key]
 		if path == "" || path == host.CacheOff || storeurl.Is(path) {
 			continue
 		}
-		absolute, err := filepath.Abs(path)
-		if err != nil {
+		var err error
+		if values[key], err = filepath.Abs(path); err != nil {
 			return fmt.Errorf("overrides: %s: %w", key, err)
 		}
-		a.options.Overrides[key] = absolute
-	}
-	for _, path := range paths {
-		if *path == "" {
-			continue
-		}
-		absolute, err := filepath.Abs(*path)
-		if err != nil {
-			return fmt.Errorf("options: %w", err)
-		}
-		*path = absolute
-	}
-	return nil
-}
-
-// override applies the overrides of the options to the configuration.
-func (a *App) override(loaded *config.Loaded) error {
-	values := map[string]string{}
-	for path, v := range a.options.Overrides {
-		values[path] = v
-	}
-	if a.options.PluginDir != "" {
-		values["plugins.dir"] = a.options.PluginDir
-	}
-	if a.options.CacheDir != "" {
-		values["plugins.cache_dir"] = a.options.CacheDir
 	}
 	for _, o := range config.Overrides {
 		v, ok := values[o.Path]
@@ -300,14 +253,15 @@ func (a *App) override(loaded *config.Loaded) error {
 }
 
 // replace makes g the current generation; nil means none. The previous generation is closed when
-// its last user is done. commit is called at the moment of the change. replace reports whether there
-// was a previous one; otherwise nothing changes.
-func (a *App) replace(g *assemble.Generation, commit func()) bool {
+// its last user is done. commit is called at the moment of the change. If the App was closed, nothing
+// changes, and g is closed.
+func (a *App) replace(g *assemble.Generation, commit func()) error {
 	a.mu.Lock()
 	old := a.current
 	if old == nil {
 		a.mu.Unlock()
-		return false
+		a.retire(g)
+		return errAppClosed
 	}
 	if g != nil && g.Number <= old.Number { // a candidate has one already
 		a.number(g)
@@ -316,7 +270,7 @@ func (a *App) replace(g *assemble.Generation, commit func()) bool {
 	commit()
 	a.mu.Unlock()
 	a.retire(old)
-	return true
+	return nil
 }
 
 // Close waits for running builds, promotions and compactions, ends the plugins, and closes the
@@ -326,11 +280,11 @@ func (a *App) Close(ctx context.Context) error {
 	a.aging.stop()
 	_ = a.costs.Flush(ctx) // it logs its error
 	a.retire(a.takeCandidate())
-	a.replace(nil, func() {})
+	_ = a.replace(nil, func() {}) // another Close may have done so
 	done := make(chan error, 1)
 	go func() {
 		a.retired.Wait()
-		a.keeping.close(ctx)
+		_ = a.keeper.Close(ctx) // what waits when ctx ends is not written
 		a.costs.Close(ctx)
 		a.closeUses(ctx)
 		done <- a.closeStore()

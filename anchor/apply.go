@@ -37,12 +37,7 @@ func (o *BuildOptions) reshapes() bool {
 }
 
 func (o *BuildOptions) setOwner(c *config.Config) error {
-	if o.Tenant != "" {
-		if err := c.SetTenant(o.Tenant); err != nil {
-			return err
-		}
-	}
-	if err := config.CheckOwner(o.User, o.Session); err != nil {
+	if err := cmp.Or(c.Set("tenant", o.Tenant), config.CheckOwner(o.User, o.Session)); err != nil {
 		return err
 	}
 	if c.Facts == nil {
@@ -64,7 +59,7 @@ func (o *BuildOptions) setCounting(c *config.Config) error {
 	if o.Model != "" && o.Tokenizer != "" && !strings.HasPrefix(o.Tokenizer, "file:") {
 		return excluded("model", "tokenizer")
 	}
-	return c.SetCounting(o.Model, o.Tokenizer)
+	return cmp.Or(c.Set("counting.model", o.Model), c.Set("counting.tokenizer", o.Tokenizer))
 }
 
 func (o *BuildOptions) setWindow(c *config.Config) error {
@@ -90,7 +85,7 @@ func (o *BuildOptions) setWindow(c *config.Config) error {
 	if o.CutMinTokens == 0 {
 		return c.CheckShape()
 	}
-	return cmp.Or(c.CheckShape(), effective(c.CutWithoutEffect()))
+	return cmp.Or(c.CheckShape(), c.CheckCut())
 }
 
 func (o *BuildOptions) setBudget(c *config.Config) error {
@@ -98,7 +93,7 @@ func (o *BuildOptions) setBudget(c *config.Config) error {
 	case o.Preset != "" && o.Budget != nil:
 		return excluded("preset", "budget")
 	case o.Preset != "":
-		return c.SetPreset(o.Preset)
+		return c.Set("window.budget.preset", o.Preset)
 	case o.Budget == nil:
 		return nil
 	}
@@ -116,24 +111,11 @@ func (o *BuildOptions) setFormat(c *config.Config) error {
 	if o.Formatter != nil && (o.Format != "" || o.FormatOptions != nil) {
 		return excluded("a formatter", "format and its options")
 	}
-	if o.Format != "" {
-		if err := c.SetFormat(o.Format); err != nil {
-			return err
-		}
-	}
-	if o.FormatOptions == nil {
-		return nil
+	if err := c.Set("format", o.Format); err != nil || o.FormatOptions == nil {
+		return err
 	}
 	c.FormatOptions = config.FormatOptions(*o.FormatOptions)
-	return cmp.Or(c.CheckShape(), effective(c.FormatOptions.WithoutEffect(c)))
-}
-
-// effective returns an error for options that have no effect.
-func effective(findings []config.Finding) error {
-	if len(findings) == 0 {
-		return nil
-	}
-	return fmt.Errorf("%w: %s: %s", ErrInvalid, findings[0].Path, findings[0].Message)
+	return cmp.Or(c.CheckShape(), c.CheckFormatOptions())
 }
 
 func (o *BuildOptions) setMemory(c *config.Config) error {

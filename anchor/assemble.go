@@ -114,12 +114,7 @@ type agentRun struct {
 // apply enters the options.
 func (r *agentRun) apply() error {
 	c := &r.config
-	if r.Tenant != "" {
-		if err := c.SetTenant(r.Tenant); err != nil {
-			return err
-		}
-	}
-	if err := config.CheckOwner(r.User, ""); err != nil {
+	if err := cmp.Or(c.Set("tenant", r.Tenant), config.CheckOwner(r.User, "")); err != nil {
 		return err
 	}
 	for _, v := range []struct {

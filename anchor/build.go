@@ -315,8 +315,8 @@ func (a *App) overrides(ctx context.Context, b *build) (*assemble.Overrides, err
 	o := b.options
 	with := &assemble.Overrides{
 		Config: &b.config, Reshaped: b.reshaped && !b.own, Items: o.Items, Turns: o.Turns, Only: o.Only, Skip: o.Skip, Formatter: o.Formatter,
-		Partial: o.AllowPartial, Callbacks: o.Callbacks, Store: b.store, Compactions: &a.compacting, Repeats: b.repeats,
-		Explain: o.Explain || b.reads(), // the comparison and the record use the traces
+		Store: b.store, Compactions: &a.compacting, Repeats: b.repeats,
+		Overrides: pipeline.Overrides{Partial: o.AllowPartial, Callbacks: o.Callbacks, Explain: o.Explain || b.reads()}, // the comparison and the record use the traces
 	}
 	if b.repeats { // no compaction begins
 		with.Compactions = new(conversation.Compactions)

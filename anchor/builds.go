@@ -13,10 +13,8 @@ import (
 
 	"github.com/anchor-host/anchor-host/anchor/builds"
 	"github.com/anchor-host/anchor-host/internal/aside"
-	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/builtdoc"
 	"github.com/anchor-host/anchor-host/internal/errkind"
-	"github.com/anchor-host/anchor-host/internal/tape"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/explain"
 	"github.com/anchor-host/anchor-host/store"
@@ -25,25 +23,24 @@ import (
 // Builds lists the records of a tenant's builds, the newest first: at most limit, 1 to 1,000, from a
 // cursor on, which is empty for the first page. An empty tenant means that of the configuration.
 func (a *App) Builds(ctx context.Context, tenant string, f builds.Filter, cursor string, limit int) (builds.Page, error) {
-	c, s, err := a.storeOf(ctx, tenant)
-	if err != nil {
-		return builds.Page{}, err
-	}
-	page, err := builds.List(ctx, s, c.TenantName(), f, cursor, limit)
-	if errors.Is(err, store.ErrInvalid) {
-		err = errkind.As(ErrInvalid, err)
-	}
-	return page, err
+	return a.findBuilds(ctx, tenant, f, cursor, limit, builds.List)
 }
 
 // FindBuilds is [App.Builds] for many records: the first search of a tenant reads all of them, and holds in memory
 // what searches compare, so that further ones take milliseconds.
 func (a *App) FindBuilds(ctx context.Context, tenant string, f builds.Filter, cursor string, limit int) (builds.Page, error) {
+	return a.findBuilds(ctx, tenant, f, cursor, limit, a.index.Find)
+}
+
+func (a *App) findBuilds(
+	ctx context.Context, tenant string, f builds.Filter, cursor string, limit int,
+	find func(context.Context, store.Store, string, builds.Filter, string, int) (builds.Page, error),
+) (builds.Page, error) {
 	c, s, err := a.storeOf(ctx, tenant)
 	if err != nil {
 		return builds.Page{}, err
 	}
-	page, err := a.keeping.index.Find(ctx, s, c.TenantName(), f, cursor, limit)
+	page, err := find(ctx, s, c.TenantName(), f, cursor, limit)
 	if errors.Is(err, store.ErrInvalid) {
 		err = errkind.As(ErrInvalid, err)
 	}
@@ -68,10 +65,10 @@ func (a *App) RemoveBuilds(ctx context.Context, tenant string, ids ...string) (i
 	if err != nil {
 		return 0, err
 	}
-	if err := a.keeping.flush(ctx); err != nil {
+	if err := a.keeper.Flush(ctx); err != nil {
 		return 0, err
 	}
-	defer a.keeping.index.Forget(c.TenantName())
+	defer a.index.Forget(c.TenantName())
 	if len(ids) == 0 {
 		return builds.RemoveAll(ctx, s, c.TenantName())
 	}
@@ -80,12 +77,7 @@ func (a *App) RemoveBuilds(ctx context.Context, tenant string, ids ...string) (i
 
 // RecordStats returns how many records of builds were kept and dropped so far.
 func (a *App) RecordStats() builds.Stats {
-	a.keeping.mu.Lock()
-	defer a.keeping.mu.Unlock()
-	if a.keeping.keeper == nil {
-		return builds.Stats{}
-	}
-	return a.keeping.keeper.Stats()
+	return a.keeper.Stats()
 }
 
 // NewBuildID returns a new ID for [BuildOptions.ID], so that a caller knows the name of the record. It
@@ -168,25 +160,7 @@ func (a *App) RepeatBuild(ctx context.Context, tenant string, r *builds.Record, 
 }
 
 // FlushRecords waits until the records of the builds that have ended are written.
-func (a *App) FlushRecords(ctx context.Context) error { return a.keeping.flush(ctx) }
-
-// keeper returns the keeper of records. The first call makes it.
-func (a *App) keeper(g *assemble.Generation) *builds.Keeper {
-	k := &a.keeping
-	var l builds.Limits
-	l.Keep, l.MaxSize = g.Loaded.Builds.Records.Limits()
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.keeper == nil {
-		open := func(ctx context.Context) (store.Store, error) {
-			s, err := a.openStore(ctx, g.Loaded)
-			return tape.Unwrap(s), err
-		}
-		k.keeper = builds.NewKeeper(open, l, a.options.Logger)
-	}
-	k.keeper.SetLimits(l)
-	return k.keeper
-}
+func (a *App) FlushRecords(ctx context.Context) error { return a.keeper.Flush(ctx) }
 
 // recordID is a name that a caller may give to a record.
 var recordID = sync.OnceValue(func() *regexp.Regexp {
@@ -229,7 +203,9 @@ func (a *App) recording(b *build) (func(*pipeline.Result, error), error) {
 		kept.Time, kept.Took = time.Now(), time.Since(began)
 		kept.Generation = b.generation.Digest(!a.options.Lazy)
 		if kept.Take(result, err) {
-			a.keeper(b.generation).Add(kept)
+			keep, maxSize := r.Limits()
+			a.keeper.SetLimits(builds.Limits{Keep: keep, MaxSize: maxSize})
+			a.keeper.Add(kept)
 		}
 		b.conceal(result, err)
 	}, nil

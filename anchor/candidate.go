@@ -46,16 +46,14 @@ func (a *App) follow(ctx context.Context, stable, candidate Configuration) error
 	switch {
 	case stable == nil:
 	case tried != nil && Configuration(tried.Loaded) == stable:
-		if !a.replace(tried, func() {}) {
-			a.retire(tried)
-			return errAppClosed
+		if err := a.replace(tried, func() {}); err != nil {
+			return err
 		}
 		tried = nil
 	default:
 		g, err := a.other(ctx, stable)
-		if err == nil && !a.replace(g, func() {}) {
-			a.retire(g)
-			err = errAppClosed
+		if err == nil {
+			err = a.replace(g, func() {})
 		}
 		if err != nil {
 			a.retire(tried)

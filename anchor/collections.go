@@ -29,8 +29,7 @@ func (a *App) Embedder(name string) (retrieve.Embedder, error) {
 		return nil, err
 	}
 	defer g.Release()
-	e, err := g.Embedder(name)
-	return e, err
+	return g.Embedder(name)
 }
 
 // CollectionEmbedder returns the embedder of a collection, as [App.Embedder] does: that of the program if the

@@ -224,13 +224,9 @@ func (o *EvaluateOptions) options() (eval.Options, error) {
 	if err != nil {
 		return eval.Options{}, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
-	id := o.IDMetadata
-	if id == "" {
-		id = eval.DefaultIDMetadata
-	}
 	return eval.Options{
 		Metrics: metrics, Depth: eval.Depth(depths), Concurrency: o.Concurrency,
-		Ranker: eval.Ranker{Metadata: id, Cut: o.IDCut, After: o.IDAfter, ListOrder: o.ListTies},
+		Ranker: eval.Ranker{Metadata: cmp.Or(o.IDMetadata, eval.DefaultIDMetadata), Cut: o.IDCut, After: o.IDAfter, ListOrder: o.ListTies},
 	}, nil
 }
 

@@ -179,7 +179,7 @@ func TestPromotionsAreCharged(t *testing.T) {
 		if _, err := app.Build(ctx, pipeline.Query{Text: "I drink tea."}, o); err != nil {
 			t.Fatal(err)
 		}
-		_, end, err := app.promoting.wait(ctx, promotionKey{store.DefaultTenant, o.Conversation})
+		_, end, err := app.promoting.enter(ctx, promotionKey{store.DefaultTenant, o.Conversation}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

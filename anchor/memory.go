@@ -140,11 +140,8 @@ func (a *App) held(ctx context.Context, tenant string) (*assemble.Generation, *c
 		return nil, nil, nil, err
 	}
 	c := g.Loaded.Config
-	if tenant != "" {
-		err = c.SetTenant(tenant)
-	}
 	var s store.Store
-	if err == nil {
+	if err = c.Set("tenant", tenant); err == nil {
 		s, err = a.openStore(ctx, g.Loaded)
 	}
 	if err != nil {

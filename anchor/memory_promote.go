@@ -42,12 +42,7 @@ func (a *App) Promote(ctx context.Context, conversation string, o PromoteOptions
 	}
 	defer g.Release()
 	c := g.Loaded.Config
-	if o.Tenant != "" {
-		if err := c.SetTenant(o.Tenant); err != nil {
-			return none, err
-		}
-	}
-	if err := cmp.Or(c.SetConversation(conversation), config.CheckOwner(o.User, o.Session)); err != nil {
+	if err := cmp.Or(c.Set("tenant", o.Tenant), c.SetConversation(conversation), config.CheckOwner(o.User, o.Session)); err != nil {
 		return none, err
 	}
 	if c.Facts != nil {
@@ -59,7 +54,7 @@ func (a *App) Promote(ctx context.Context, conversation string, o PromoteOptions
 		return none, err
 	}
 	key := promotionKey{c.TenantName(), conversation}
-	ctx, end, err := a.promoting.wait(ctx, key)
+	ctx, end, err := a.promoting.enter(ctx, key, nil)
 	if err != nil {
 		return none, fmt.Errorf("conversation %q: wait for its promotion: %w", conversation, err)
 	}

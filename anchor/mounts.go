@@ -4,11 +4,27 @@ import (
 	"fmt"
 	"maps"
 	"path"
+	"path/filepath"
 	"slices"
 
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/strict"
 )
+
+// absoluteMounts makes the folders of the options independent of the current folder.
+func (a *App) absoluteMounts() (err error) {
+	a.options.Mounts = slices.Clone(a.options.Mounts)
+	for i := range a.options.Mounts {
+		m := &a.options.Mounts[i]
+		if m.Folder == "" {
+			continue // mount refuses it
+		}
+		if m.Folder, err = filepath.Abs(m.Folder); err != nil {
+			return fmt.Errorf("mounts[%d]: %w", i, err)
+		}
+	}
+	return nil
+}
 
 // mount grants the folders of the options to their instances.
 func (a *App) mount(loaded *config.Loaded) error {

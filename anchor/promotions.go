@@ -52,11 +52,6 @@ func (p *promotions) try(ctx context.Context, key promotionKey) (_ context.Conte
 	return p.register(ctx, key)
 }
 
-// wait registers a promotion after the running one has ended.
-func (p *promotions) wait(ctx context.Context, key promotionKey) (_ context.Context, end func(), err error) {
-	return p.enter(ctx, key, nil)
-}
-
 // hold cancels the promotion of a conversation, waits for its end, and prevents others until end
 // is called.
 func (p *promotions) hold(ctx context.Context, key promotionKey) (end func(), err error) {

@@ -124,11 +124,11 @@ func (a *App) ForgetTenant(ctx context.Context, tenant string) (int, error) {
 		return 0, err
 	}
 	defer g.Release()
-	defer a.keeping.index.Forget(c.TenantName())
+	defer a.index.Forget(c.TenantName())
 	if err := a.promoting.cancelTenant(ctx, c.TenantName()); err != nil {
 		return 0, fmt.Errorf("forget tenant %q: wait for its promotions: %w", tenant, err)
 	}
-	if err := a.keeping.flush(ctx); err != nil {
+	if err := a.keeper.Flush(ctx); err != nil {
 		return 0, fmt.Errorf("forget tenant %q: wait for records of builds: %w", tenant, err)
 	}
 	own := assemble.CompactionName(c.TenantName(), "")

@@ -55,11 +55,7 @@ func (a *App) reload(ctx context.Context, prepare func() (func(), error)) error 
 	if err != nil {
 		return err
 	}
-	if !a.replace(g, commit) {
-		_ = g.Close(context.WithoutCancel(ctx)) // the App was closed in the meantime
-		return errAppClosed
-	}
-	return nil
+	return a.replace(g, commit)
 }
 
 // successor opens the generation of a configuration after or beside an old one, which is held.

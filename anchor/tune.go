@@ -1,6 +1,7 @@
 package anchor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,10 +42,7 @@ func (a *App) Tune(ctx context.Context, o EvaluateOptions) (*eval.Tuning, error)
 	if err != nil {
 		return nil, err
 	}
-	name := g.Loaded.File
-	if name == "" {
-		name = "the default configuration"
-	}
+	name := cmp.Or(g.Loaded.File, "the default configuration")
 	t := &tuning.Run{
 		Index: func(ctx context.Context) (retrieve.Index, error) { return a.openIndex(ctx, g.Loaded) }, Embedder: g.CollectionEmbedder,
 		Tenant: g.Loaded.TenantName(), Ranker: options.Ranker, Set: set,

@@ -56,19 +56,14 @@ func (a *App) ForgetUser(ctx context.Context, tenant, user string) (done Forgott
 	failed = cmp.Or(failed, err)
 	for _, id := range runs {
 		run, err := a.Run(ctx, tenant, id)
-		if err == nil {
-			_, err = run.Forget(ctx)
-		}
-		if failed = cmp.Or(failed, err); err == nil {
-			done.Runs++
-		}
+		failed = forget(ctx, run, &done.Runs, failed, err)
 	}
 	n, err := a.ForgetFacts(ctx, tenant, memory.Filter{UserID: user})
 	done.Facts, failed = done.Facts+n, cmp.Or(failed, err)
 	n, err = learned.ForgetUser(ctx, s, tenant, user)
 	done.Facts, failed = done.Facts+n, cmp.Or(failed, err)
-	failed = cmp.Or(failed, a.keeping.flush(ctx))
-	defer a.keeping.index.Forget(tenant)
+	failed = cmp.Or(failed, a.keeper.Flush(ctx))
+	defer a.index.Forget(tenant)
 	done.Builds, err = builds.RemoveOf(ctx, s, tenant, builds.Filter{User: user})
 	if failed = errors.Join(failed, err); failed != nil {
 		return done, fmt.Errorf("forget user %.100q: %w", user, store.Partly(done != ForgottenUser{User: user}, failed))

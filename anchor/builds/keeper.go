@@ -54,6 +54,7 @@ type Keeper struct {
 
 	limits atomic.Pointer[Limits]
 	queue  chan *Build
+	begun  atomic.Bool  // a goroutine writes
 	held   atomic.Int64 // bytes in the queue
 	stats  struct{ kept, dropped, failed, deleted, waiting atomic.Int64 }
 
@@ -69,12 +70,10 @@ type Keeper struct {
 }
 
 // NewKeeper returns a keeper that writes into the store that open returns. It opens the store for
-// the first record. Close the keeper before the store.
+// the first record, and does nothing before. Close the keeper before the store.
 func NewKeeper(open func(context.Context) (store.Store, error), limits Limits, log *slog.Logger) *Keeper {
-	ctx, cancel := context.WithCancel(context.Background())
-	k := &Keeper{open: open, log: log, now: time.Now, patience: patience, queue: make(chan *Build, queueBuilds), done: make(chan struct{}), cancel: cancel}
+	k := &Keeper{open: open, log: log, now: time.Now, patience: patience, queue: make(chan *Build, queueBuilds), done: make(chan struct{})}
 	k.limits.Store(&limits)
-	go k.run(ctx)
 	return k
 }
 
@@ -87,6 +86,11 @@ func (k *Keeper) Add(b *Build) {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
 	n := b.size()
+	if !k.closed && k.begun.CompareAndSwap(false, true) {
+		var ctx context.Context
+		ctx, k.cancel = context.WithCancel(context.Background())
+		go k.run(ctx)
+	}
 	if !k.closed && k.held.Add(n) <= queueBytes {
 		k.stats.waiting.Add(1)
 		select {
@@ -110,6 +114,9 @@ func (k *Keeper) Stats() Stats {
 
 // Flush waits until the builds that were added so far are written, or failed to be.
 func (k *Keeper) Flush(ctx context.Context) error {
+	if !k.begun.Load() {
+		return nil
+	}
 	mark := &Build{reached: make(chan struct{})}
 	if err := k.send(ctx, mark); err != nil {
 		return err
@@ -155,6 +162,9 @@ func (k *Keeper) Close(ctx context.Context) error {
 		close(k.queue)
 	}
 	k.mu.Unlock()
+	if !k.begun.Load() {
+		return nil
+	}
 	select {
 	case <-k.done:
 		return nil

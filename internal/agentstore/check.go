@@ -37,14 +37,10 @@ func Kinds() []string {
 	return slices.Sorted(maps.Keys(checks))
 }
 
-// oldVector is the kind of records that exports of older versions have: vectors of facts, which
-// the index now has.
-const oldVector = "vector"
-
 // Check is a [store.Check]. It refuses a record that cannot be read as its kind. The errors wrap
 // [store.ErrInvalid].
 func Check(key store.Key, rec *store.Record) error {
-	if key.Kind == oldVector || key.Tenant == store.ClusterTenant { // a copy is no host of the cluster
+	if key.Tenant == store.ClusterTenant { // a copy is no host of the cluster
 		return store.ErrSkip
 	}
 	check := checks[key.Kind]

@@ -94,7 +94,7 @@ func idsAfter(t *testing.T, step config.Step) []string {
 	before := len(items)
 	last := config.Step{Name: "watch", TopK: 100, Priority: 1000, Use: config.Use{Name: "top_k"}}
 	a, err := assemble.New(t.Context(), assemble.LoadedOf(&config.Config{Steps: []config.Step{step, last}, Counting: config.Counting{Tokenizer: config.Choice{Name: "words"}}}),
-		assemble.Options{}, assemble.Overrides{Items: items, Explain: true})
+		assemble.Options{}, assemble.Overrides{Items: items, Overrides: pipeline.Overrides{Explain: true}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -487,7 +487,10 @@ func (c *catalog) allows(plugin string, s *spec.Spec) bool {
 
 // open loads a plugin from a module.
 func (g *Generation) open(ctx context.Context, catalog *catalog, p *plugins, name string, instance config.Instance, spec *spec.Spec) (*spec.Spec, *host.Plugin, error) {
-	err := checkDigest(instance, spec)
+	var err error
+	if instance.Digest != "" {
+		err = spec.CheckPin(instance.Digest)
+	}
 	if spec.Foreign && !p.hasFunctions(name) {
 		err = errForeign
 	}
@@ -542,14 +545,6 @@ func placed(c *config.Config, j job, instance string, err error) error {
 // modulesOf returns the modules of an instance: its plugin and its links.
 func modulesOf(i config.Instance) []string {
 	return append([]string{i.Plugin}, slices.Sorted(maps.Values(i.Links))...)
-}
-
-// checkDigest returns an error if the module or its plugin.yaml differ from the pin.
-func checkDigest(instance config.Instance, spec *spec.Spec) error {
-	if instance.Digest == "" {
-		return nil
-	}
-	return spec.CheckPin(instance.Digest)
 }
 
 // hasFunctions reports whether a step calls a function of an instance by name.

@@ -13,8 +13,7 @@ func eviction(c *config.Conversation) conversation.EvictionPolicy {
 		return conversation.EvictPairs
 	case "exchange":
 		return conversation.EvictExchanges
-	}
-	if c.Eviction == "importance" {
+	case "importance":
 		return conversation.EvictLeastImportant(importance)
 	}
 	return nil

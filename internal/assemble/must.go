@@ -192,9 +192,7 @@ func replaceable(c *config.Choice) bool { return c.Use != nil && c.Use.Must != n
 func Unguarded(l *config.Loaded, pluginDir string) []string {
 	v := &validator{loaded: l, warned: map[string]bool{}}
 	list := v.places()
-	if names := pluginNames(&l.Config, list); len(names) > 0 {
-		v.catalog = readCatalog(pluginDir, l.CachePath(), names, Guard(l))
-		v.catalog.others = append(v.catalog.others, l.UseNames()...)
+	if v.read(pluginDir, list) {
 		for _, u := range list {
 			v.unguarded(u)
 		}

@@ -51,13 +51,8 @@ type Overrides struct {
 	Only, Skip []string
 	// Formatter replaces the format of Config. It may be nil.
 	Formatter pipeline.Formatter
-	// Partial leaves out steps because of the time, and Explain records a trace of every item; see
-	// [pipeline.Config].
-	Partial, Explain bool
-	// Callbacks observe the build, after those of the configuration.
-	Callbacks []pipeline.Callback
-	// Now is the clock; see [pipeline.Config]. nil: the system's.
-	Now func() time.Time
+	// Overrides are those that the compiled pipeline takes as they are, but for Memory, which the configuration says.
+	pipeline.Overrides
 	// Store keeps the conversation and the facts that the configuration names.
 	Store store.Store
 	// Compactions coordinates the compactions of stored conversations, which run in the
@@ -100,7 +95,7 @@ func (p *Pipeline) Build(ctx context.Context, q pipeline.Query, o *Overrides) (*
 	if err != nil {
 		return nil, err
 	}
-	with := pipeline.Overrides{Callbacks: o.Callbacks, Partial: o.Partial, Explain: o.Explain, Now: o.Now}
+	with := o.Overrides
 	if with.Memory, err = p.memory(ctx, o, own); err != nil {
 		return nil, err
 	}
@@ -125,7 +120,7 @@ func (p *Pipeline) overridden(o *Overrides) (*pipeline.Pipeline, pipeline.Tokeni
 			return nil, nil, err
 		}
 		if c.Model != own.Model || c.Tokenizer != own.Tokenizer {
-			if parts.Tokenizer, err = p.generation.builtinTokenizer(c); err != nil {
+			if parts.Tokenizer, err = p.generation.Counter(c); err != nil {
 				return nil, nil, err
 			}
 		}
@@ -296,12 +291,13 @@ func (b *builder) setTokenizer(context.Context) (err error) {
 		b.out.Tokenizer = b.late
 		return nil
 	}
-	b.out.Tokenizer, err = b.generation.builtinTokenizer(b.config)
+	b.out.Tokenizer, err = b.generation.Counter(b.config)
 	return err
 }
 
-// builtinTokenizer returns the built-in tokenizer that a configuration names.
-func (g *Generation) builtinTokenizer(c *config.Config) (pipeline.Tokenizer, error) {
+// Counter returns the tokenizer of a configuration, but the default instead of a plugin. It counts the texts of
+// conversations and runs, too.
+func (g *Generation) Counter(c *config.Config) (pipeline.Tokenizer, error) {
 	if c.Tokenizer.File != "" {
 		return g.fileTokenizer(c.Tokenizer.File)
 	}
@@ -332,12 +328,6 @@ func fallible(c *config.Config, t pipeline.Tokenizer) (pipeline.Tokenizer, error
 		return nil, fmt.Errorf("%w: tokenizer.fallback: %w", config.ErrInvalid, err)
 	}
 	return pipeline.NewFallbackTokenizer(t, second), nil
-}
-
-// Counter returns the tokenizer of a configuration for the texts of conversations and runs: that
-// of its builds, but the default instead of a plugin.
-func (g *Generation) Counter(c *config.Config) (pipeline.Tokenizer, error) {
-	return g.builtinTokenizer(c)
 }
 
 // part makes a part of the pipeline from the plugin that a path of the configuration names.

@@ -26,7 +26,7 @@ func TestPipelinesAreCompiledOnce(t *testing.T) {
 	own.Tenant, smaller.MaxTokens = "acme", 5
 	for name, o := range map[string]Overrides{
 		"nothing":        {Config: p.config},
-		"a tenant":       {Config: &own, Explain: true, Partial: true, Callbacks: []pipeline.Callback{{}}},
+		"a tenant":       {Config: &own, Overrides: pipeline.Overrides{Explain: true, Partial: true, Callbacks: []pipeline.Callback{{}}}},
 		"a window":       {Config: &smaller, Reshaped: true},
 		"a step":         {Config: p.config, Items: []pipeline.Item{}},
 		"fewer steps":    {Config: p.config, Skip: []string{"best"}},

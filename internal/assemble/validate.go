@@ -30,11 +30,10 @@ func Validate(l *config.Loaded, pluginDir string, parts ...map[string]func(map[s
 	v := &validator{loaded: l, warned: map[string]bool{}}
 	v.values(func(key string) string { return key }, func(...string) bool { return true }, &l.Config)
 	v.services((*components.Set)(nil).Live())
-	list := uses(&l.Config)
 	for _, o := range l.Overlaid() {
-		list = append(list, v.overlaid(o)...)
+		v.overlaid(o)
 	}
-	list = slices.DeleteFunc(list, func(u use) bool {
+	list := slices.DeleteFunc(v.places(), func(u use) bool {
 		i := slices.IndexFunc(parts, func(p map[string]func(map[string]any) error) bool { return p[u.Name] != nil })
 		if i < 0 {
 			return false
@@ -44,9 +43,7 @@ func Validate(l *config.Loaded, pluginDir string, parts ...map[string]func(map[s
 		}
 		return true
 	})
-	if names := pluginNames(&l.Config, list); len(names) > 0 {
-		v.catalog = readCatalog(pluginDir, l.CachePath(), names, Guard(l))
-		v.catalog.others = append(v.catalog.others, l.UseNames()...)
+	if v.read(pluginDir, list) {
 		for _, note := range v.catalog.notes {
 			v.warnings = append(v.warnings, "note: "+note)
 		}
@@ -65,30 +62,30 @@ func Validate(l *config.Loaded, pluginDir string, parts ...map[string]func(map[s
 	return v.warnings, l.Place(v.findings).Err()
 }
 
-// overlaid checks a named pipeline and returns its places that name plugins.
-func (v *validator) overlaid(o config.Overlaid) (list []use) {
+// overlaid checks a named pipeline, but for its plugins.
+func (v *validator) overlaid(o config.Overlaid) {
 	v.values(func(key string) string { at, _ := o.Place(key); return at }, o.States, o.Config)
 	for i := range o.Own.Steps {
 		at, _ := o.Place(fmt.Sprintf("steps[%d]", i))
 		v.builtin(at, &o.Own.Steps[i])
 	}
-	for _, u := range uses(o.Own) {
-		u.path, _ = o.Place(u.path)
-		list = append(list, u)
-	}
-	return list
 }
 
-// pluginNames returns the plugins of all instances and of the given uses.
-func pluginNames(c *config.Config, list []use) []string {
+// read reads the plugins of all instances and of the given uses. It reports whether there are any.
+func (v *validator) read(pluginDir string, list []use) bool {
 	var names []string
-	for _, i := range c.Plugins.Instances {
+	for _, i := range v.loaded.Plugins.Instances {
 		names = append(names, modulesOf(i)...)
 	}
 	for _, u := range list {
-		names = append(names, resolve(c, u.Name).Plugin)
+		names = append(names, resolve(&v.loaded.Config, u.Name).Plugin)
 	}
-	return names
+	if len(names) == 0 {
+		return false
+	}
+	v.catalog = readCatalog(pluginDir, v.loaded.CachePath(), names, Guard(v.loaded))
+	v.catalog.others = append(v.catalog.others, v.loaded.UseNames()...)
+	return true
 }
 
 type validator struct {
@@ -201,8 +198,10 @@ func (v *validator) instance(name string, i config.Instance) {
 		v.absent(at+".plugin", name, missing)
 		return
 	}
-	if err := checkDigest(i, spec); err != nil {
-		v.find(at+".digest", err)
+	if i.Digest != "" {
+		if err := spec.CheckPin(i.Digest); err != nil {
+			v.find(at+".digest", err)
+		}
 	}
 	if links, link, missing := v.catalog.links(i); missing != nil {
 		v.absent(at+".links."+link, name, missing)

@@ -86,7 +86,6 @@ type Builds struct {
 
 // The values of cite.
 const (
-	CiteNone   = "none"
 	CiteText   = "text"
 	CiteNative = "native"
 )

@@ -2,34 +2,23 @@ package config
 
 import (
 	"cmp"
+	"fmt"
 
 	"github.com/anchor-host/anchor-host/pipeline/format"
 )
 
-// stated is an option and its precondition. A file or a request may hold options that have no
-// effect until another setting changes, such as the format. An option of a single call without
-// effect is a mistake and is refused.
-type stated struct {
-	key   string
-	given bool
-	// has reports whether the precondition holds.
-	has   bool
-	needs string
+// needs is the error of an option without its precondition. A file or a request may hold options that have no effect until
+// another setting changes, such as the format. An option of a single call without effect is a mistake and is refused.
+func needs(key, what string) error {
+	return fmt.Errorf("%w: %s: needs %s (without it the option has no effect)", ErrInvalid, key, what)
 }
 
-func without(prefix string, options []stated) (findings []Finding) {
-	for _, o := range options {
-		if o.given && !o.has {
-			findings = append(findings, Finding{prefix + o.key, "needs " + o.needs + " (without it the option has no effect)"})
-		}
+// CheckCut refuses options of truncate that have no effect with the other values of c.
+func (c *Config) CheckCut() error {
+	if c.CutMinTokens == 0 || c.Truncate != "" && c.Truncate != "none" {
+		return nil
 	}
-	return findings
-}
-
-// CutWithoutEffect returns the option of truncate if it has no effect with the other values of c.
-func (c *Config) CutWithoutEffect() []Finding {
-	cut := c.Truncate != "" && c.Truncate != "none"
-	return without("window.", []stated{{"cut_min_tokens", c.CutMinTokens != 0, cut, "truncate: sentence or character"}})
+	return needs("window.cut_min_tokens", "truncate: sentence or character")
 }
 
 // Marks returns the value of breakpoints, or its default.
@@ -37,17 +26,21 @@ func (o FormatOptions) Marks() string {
 	return cmp.Or(o.Breakpoints, format.BreakpointsAuto)
 }
 
-// WithoutEffect returns the options that have no effect with the other values of c.
-func (o FormatOptions) WithoutEffect(c *Config) []Finding {
-	if findings := without("format_options.", []stated{
-		{"caching", o.Caching, c.Format.Name == "anthropic", "format: anthropic"},
-	}); findings != nil {
-		return findings
+// CheckFormatOptions refuses options of the format that have no effect with the other values of c.
+func (c *Config) CheckFormatOptions() error {
+	o := &c.FormatOptions
+	api := c.Format.Use != nil || c.Format.Name != "" && c.Format.Name != format.Default
+	switch {
+	case o.Caching && c.Format.Name != "anthropic":
+		return needs("format_options.caching", "format: anthropic")
+	case o.Breakpoints != "" && !o.Caching:
+		return needs("format_options.breakpoints", "caching")
+	case o.Model != "" && (!o.Caching || o.Marks() != format.BreakpointsAuto):
+		return needs("format_options.model", "breakpoints: auto")
+	case o.ContextTokens > 0 && !api:
+		return needs("format_options.context_tokens", "the format of a model API")
+	case o.MaxOutput > 0 && !api:
+		return needs("format_options.max_output_tokens", "the format of a model API")
 	}
-	return without("format_options.", []stated{
-		{"breakpoints", o.Breakpoints != "", o.Caching, "caching"},
-		{"model", o.Model != "", o.Caching && o.Marks() == "auto", "breakpoints: auto"},
-		{"context_tokens", o.ContextTokens > 0, c.Format.Use != nil || c.Format.Name != "" && c.Format.Name != format.Default, "the format of a model API"},
-		{"max_output_tokens", o.MaxOutput > 0, c.Format.Use != nil || c.Format.Name != "" && c.Format.Name != format.Default, "the format of a model API"},
-	})
+	return nil
 }

@@ -44,7 +44,7 @@ func TestFollow(t *testing.T) {
 			t.Errorf("%+v, store %s, lock %s, plugins %s", l.Config, l.StorePath(), l.LockPath(), l.PluginDir())
 		}
 	}
-	for bad, want := range map[string]string{"tenat: x\n": "did you mean", "- a\n": "want a map", "a: [": "rollout", "tenant: '#cluster'\n": "reserved"} {
+	for bad, want := range map[string]string{"tenat: x\n": "did you mean", "- a\n": "want a map", "a: [": "version x", "tenant: '#cluster'\n": "reserved"} {
 		f.Data = []byte(bad)
 		if _, err := own.Follow(f); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", bad, err, want)

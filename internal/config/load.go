@@ -38,6 +38,8 @@ type Loaded struct {
 	read func() ([]byte, error)
 	// lockFile is anchor.lock. Empty: it is in Dir.
 	lockFile string
+	// own is the host's own file if l is one that a host follows.
+	own *strict.Node
 	// references are the plugins that the file names by their place in a registry.
 	references []string
 	// overridden are the applied overrides, in order.
@@ -94,21 +96,33 @@ func LoadFrom(name, dir string, read func() ([]byte, error)) (*Loaded, error) {
 	return (&Loaded{File: name, Dir: dir, read: read}).again()
 }
 
-// Parse decodes and checks the content of a file.
-func Parse(path string, data []byte) (*Loaded, error) {
-	return parse(path, filepath.Dir(path), "", data)
-}
-
-func parse(path, dir, lockFile string, data []byte) (*Loaded, error) {
-	n, err := strict.ParseYAML(path, data)
+// again reads a configuration that is in no file of the system.
+func (l *Loaded) again() (*Loaded, error) {
+	data, err := l.read()
 	if err != nil {
 		return nil, err
 	}
-	l := &Loaded{File: path, Dir: dir, node: n, lockFile: lockFile}
+	return (&Loaded{File: l.File, Dir: l.Dir, read: l.read, lockFile: l.lockFile, own: l.own}).parse(data)
+}
+
+// Parse decodes and checks the content of a file.
+func Parse(path string, data []byte) (*Loaded, error) {
+	return (&Loaded{File: path, Dir: filepath.Dir(path)}).parse(data)
+}
+
+func (l *Loaded) parse(data []byte) (*Loaded, error) {
+	n, err := strict.ParseYAML(l.File, data)
+	if err != nil {
+		return nil, err
+	}
+	if l.own != nil {
+		n = withOwn(n, l.own)
+	}
+	l.node = n
 	if l.references, err = lockedNames(l.LockPath(), n); err != nil {
 		return nil, err
 	}
-	if err := strict.Decode(path, n, &l.Config); err != nil {
+	if err := strict.Decode(l.File, n, &l.Config); err != nil {
 		return nil, Former(err)
 	}
 	if err := l.Place(l.Check()).Err(); err != nil {

@@ -137,36 +137,20 @@ func (o Override) Env() string {
 	return EnvPrefix + strings.ToUpper(strings.ReplaceAll(path, ".", "_"))
 }
 
-// SetTenant sets the owner of what is stored. c may be a shallow copy of another configuration, which
-// does not change; so it is for the other methods that set something. Errors wrap [ErrInvalid] and begin
-// with the path of the key.
-func (c *Config) SetTenant(name string) error { return at("tenant", setTenant(c, name)) }
+// Set sets the value at one of the key paths that replace other values as well, such as counting.model. An empty text sets
+// nothing. c may be a shallow copy of another configuration, which does not change; so it is for the other methods that
+// set something. Errors wrap [ErrInvalid] and begin with the path.
+func (c *Config) Set(path, text string) error {
+	if text == "" {
+		return nil
+	}
+	return at(path, setters[path](c, text))
+}
 
 // SetConversation sets a conversation of the store, and removes turns that the configuration states.
 func (c *Config) SetConversation(id string) error {
 	return at("memory.conversation.id", setConversation(c, id))
 }
-
-// SetCounting sets the model, the tokenizer, or with a file as tokenizer both. An empty text sets nothing.
-func (c *Config) SetCounting(model, tokenizer string) error {
-	if model != "" {
-		if err := setModel(c, model); err != nil {
-			return at("counting.model", err)
-		}
-	}
-	if tokenizer != "" {
-		return at("counting.tokenizer", setTokenizer(c, tokenizer))
-	}
-	return nil
-}
-
-// SetFormat sets a built-in format.
-func (c *Config) SetFormat(name string) error {
-	return at("format", setChoice(&c.Format, name, Formats))
-}
-
-// SetPreset sets a budget of shares in the place of another budget.
-func (c *Config) SetPreset(name string) error { return at("window.budget.preset", setPreset(c, name)) }
 
 // Talk names a conversation of the store, or states the turns of another one. Either replaces the other.
 func (c *Config) Talk(id string, turns []Turn) {

@@ -128,17 +128,8 @@ func (s *Schema) Check(given map[string]any) (canonical json.RawMessage, full ma
 	if len(raw) > maxBytes {
 		return nil, nil, fmt.Errorf("have %d bytes as JSON (want at most %d; put large data into a file or a service)", len(raw), maxBytes)
 	}
-	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
-	if err != nil {
+	if full, err = s.check(raw, func(full map[string]any) { fillDefaults(s.doc, full) }); err != nil {
 		return nil, nil, err
-	}
-	if err := checkDepth(v, "", 1); err != nil {
-		return nil, nil, errors.New(plain.Line(err.Error()))
-	}
-	full, _ = v.(map[string]any)
-	fillDefaults(s.doc, full)
-	if err := s.meter.validate(s.schema, full); err != nil {
-		return nil, nil, errors.New(s.explain(err))
 	}
 	if raw, err = json.Marshal(full); err != nil {
 		return nil, nil, err
@@ -152,20 +143,28 @@ func (s *Schema) CheckDocument(raw json.RawMessage) error {
 	if len(raw) > maxBytes {
 		return fmt.Errorf("has %d bytes, allowed %d", len(raw), maxBytes)
 	}
+	_, err := s.check(raw, func(map[string]any) {})
+	return err
+}
+
+// check holds an object in JSON, completed by complete, against the schema.
+func (s *Schema) check(raw json.RawMessage, complete func(map[string]any)) (map[string]any, error) {
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	if err != nil {
-		return fmt.Errorf("is no JSON: %s", plain.Line(err.Error()))
+		return nil, fmt.Errorf("is no JSON: %s", plain.Line(err.Error()))
 	}
 	if err := checkDepth(v, "", 1); err != nil {
-		return errors.New(plain.Line(err.Error()))
+		return nil, errors.New(plain.Line(err.Error()))
 	}
-	if _, ok := v.(map[string]any); !ok {
-		return errors.New("is no object")
+	object, ok := v.(map[string]any)
+	if !ok {
+		return nil, errors.New("is no object")
 	}
-	if err := s.meter.validate(s.schema, v); err != nil {
-		return errors.New(s.explain(err))
+	complete(object)
+	if err := s.meter.validate(s.schema, object); err != nil {
+		return nil, errors.New(s.explain(err))
 	}
-	return nil
+	return object, nil
 }
 
 // fillDefaults sets the missing keys of an object whose properties state a

@@ -105,7 +105,7 @@ func TestOwner(t *testing.T) {
 		"tenant: acme\ncollections: {book: {shared: false}}\n":              "reads",
 	} {
 		c := parse(t, text)
-		if err := c.SetTenant("reads"); err != nil {
+		if err := c.Set("tenant", "reads"); err != nil {
 			t.Fatal(err)
 		}
 		if got := c.OwnerOf("reads", "book"); got != want {
