@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -154,27 +155,43 @@ func (a *App) held(ctx context.Context, tenant string) (*assemble.Generation, *c
 	return g, &c, s, nil
 }
 
-// Add adds a turn and returns it with its number. It sets the time of a turn without one to the
-// current time, and counts the tokens if TokenCount is 0.
+// Add is [Conversation.AddAll] for one turn.
 func (c *Conversation) Add(ctx context.Context, t pipeline.Turn) (pipeline.Turn, error) {
-	if !t.ValidRole() {
-		return t, fmt.Errorf("%w: conversation %q: role %q (want user, assistant, system or tool)", ErrInvalid, c.key.Stream, t.Role)
+	added, err := c.AddAll(ctx, t)
+	if err != nil {
+		return t, err
 	}
-	if t.CreatedAt.IsZero() {
-		t.CreatedAt = time.Now().UTC()
-	}
-	if t.TokenCount == 0 { // builds use the counts to read only the turns that fit
-		n, err := c.count(ctx, t.Content)
-		if err != nil {
-			return t, fmt.Errorf("conversation %q: count tokens: %w", c.key.Stream, err)
+	return added[0], nil
+}
+
+// AddAll adds turns, all or none, and returns them with their numbers. It sets the time of a turn without one to
+// the current time, and counts the tokens if TokenCount is 0.
+func (c *Conversation) AddAll(ctx context.Context, turns ...pipeline.Turn) ([]pipeline.Turn, error) {
+	turns = slices.Clone(turns)
+	for i := range turns {
+		t := &turns[i]
+		if !t.ValidRole() {
+			return nil, fmt.Errorf("%w: conversation %q: role %q (want user, assistant, system or tool)", ErrInvalid, c.key.Stream, t.Role)
 		}
-		t.TokenCount = n
+		if t.CreatedAt.IsZero() {
+			t.CreatedAt = time.Now().UTC()
+		}
+		if t.TokenCount == 0 { // builds use the counts to read only the turns that fit
+			n, err := c.count(ctx, t.Content)
+			if err != nil {
+				return nil, fmt.Errorf("conversation %q: count tokens: %w", c.key.Stream, err)
+			}
+			t.TokenCount = n
+		}
 	}
-	var err error
-	if t.Sequence, err = c.log.AppendTurn(ctx, t); err != nil {
-		return t, fmt.Errorf("conversation %q: %w", c.key.Stream, err)
+	first, err := c.log.AppendTurns(ctx, turns)
+	if err != nil {
+		return nil, fmt.Errorf("conversation %q: %w", c.key.Stream, err)
 	}
-	return t, nil
+	for i := range turns {
+		turns[i].Sequence = first + int64(i)
+	}
+	return turns, nil
 }
 
 // count counts a text as builds do.
