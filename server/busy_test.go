@@ -1,7 +1,9 @@
 package server
 
 import (
+	"context"
 	"fmt"
+	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -46,6 +48,7 @@ func TestBusyMeansNothingWritten(t *testing.T) {
 		{"/v1/memory/facts", `{"id": "new", "content": "a new fact"}`},
 		{"/v1/memory/search", `{"query": "fact", "touch": true}`},
 		{"/v1/runs/r/frames", `{"kind": "tool_call", "summary": "x", "global_summary": "all", "max_frames": 5}`},
+		{"/v1/assemble?run=r&user=u", `{"messages": [{"role": "user", "content": "x"}]}`},
 		{"/v1/builds?conversation=c&remember=true&user=u", `{"query": "q"}`},
 	} {
 		t.Run(strings.Split(request.path, "?")[0], func(t *testing.T) {
@@ -104,4 +107,19 @@ func sendBroken(t *testing.T, config, path, body string, n int) (refused, failed
 	}
 	_, counts = content(t, s)
 	return refused, failed, counts
+}
+
+// A request that is cut at the end of the service is to be sent again, unless its write had begun: nobody knows what
+// came of that.
+func TestCutWrites(t *testing.T) {
+	s := newServer(t, words, Options{})
+	s.cut.Store(true)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	c := &call{s: s, ctx: ctx, r: httptest.NewRequestWithContext(ctx, "POST", "/", nil)}
+	for want, err := range map[string]error{"draining": ctx.Err(), "outcome_unknown": fmt.Errorf("%w: %w", store.ErrUnknown, ctx.Err())} {
+		if status, doc := c.failure(err); status != 503 || doc.Error.Reason != want {
+			t.Errorf("%v: %d %+v", err, status, doc.Error)
+		}
+	}
 }
