@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -112,10 +113,9 @@ func (a *App) Conversation(ctx context.Context, tenant, id string) (*Conversatio
 	return &Conversation{key, s, conversation.NewLog(s, key.Tenant, id), t, a}, nil
 }
 
-// CutText returns the whole text of a tool's result that an assembly has cut, by the handle that
-// the cut text names. An empty run means all runs of the tenant, and an empty tenant that of the
-// configuration. A run keeps 256 texts, with 32 MiB in all; older ones are deleted. The error is
-// store.ErrNotFound if there is no such text.
+// CutText returns the whole text of a tool's result that an assembly has cut, by the handle that the cut text names.
+// An empty run means all runs of the tenant, and an empty tenant that of the configuration. A run keeps 256 texts,
+// with 32 MiB in all; older ones are deleted. The error is store.ErrNotFound if there is no such text.
 func (a *App) CutText(ctx context.Context, tenant, run, handle string) (string, error) {
 	c, s, err := a.storeOf(ctx, tenant)
 	if err != nil {
@@ -151,27 +151,38 @@ func (a *App) held(ctx context.Context, tenant string) (*assemble.Generation, *c
 	return g, &c, s, nil
 }
 
-// Add adds a turn and returns it with its number. It sets the time of a turn without one to the
-// current time, and counts the tokens if TokenCount is 0.
+// Add is [Conversation.AddAll] for one turn.
 func (c *Conversation) Add(ctx context.Context, t pipeline.Turn) (pipeline.Turn, error) {
-	if !t.ValidRole() {
-		return t, fmt.Errorf("%w: conversation %q: role %q (want user, assistant, system or tool)", ErrInvalid, c.key.Stream, t.Role)
-	}
-	if t.CreatedAt.IsZero() {
-		t.CreatedAt = time.Now().UTC()
-	}
-	if t.TokenCount == 0 { // builds use the counts to read only the turns that fit
-		n, err := c.count(ctx, t.Content)
-		if err != nil {
-			return t, fmt.Errorf("conversation %q: count tokens: %w", c.key.Stream, err)
+	added, err := c.AddAll(ctx, t)
+	return append(added, t)[0], err
+}
+
+// AddAll adds turns, all or none, and returns them with their numbers. It sets the time of a turn without one to
+// the current time, and counts the tokens if TokenCount is 0.
+func (c *Conversation) AddAll(ctx context.Context, turns ...pipeline.Turn) (_ []pipeline.Turn, err error) {
+	turns = slices.Clone(turns)
+	for i := range turns {
+		t := &turns[i]
+		if !t.ValidRole() {
+			return nil, fmt.Errorf("%w: conversation %q: role %q (want user, assistant, system or tool)", ErrInvalid, c.key.Stream, t.Role)
 		}
-		t.TokenCount = n
+		if t.CreatedAt.IsZero() {
+			t.CreatedAt = time.Now().UTC()
+		}
+		if t.TokenCount == 0 { // builds use the counts to read only the turns that fit
+			if t.TokenCount, err = c.count(ctx, t.Content); err != nil {
+				return nil, fmt.Errorf("conversation %q: count tokens: %w", c.key.Stream, err)
+			}
+		}
 	}
-	var err error
-	if t.Sequence, err = c.log.AppendTurn(ctx, t); err != nil {
-		return t, fmt.Errorf("conversation %q: %w", c.key.Stream, err)
+	first, err := c.log.AppendTurns(ctx, turns)
+	if err != nil {
+		return nil, fmt.Errorf("conversation %q: %w", c.key.Stream, err)
 	}
-	return t, nil
+	for i := range turns {
+		turns[i].Sequence = first + int64(i)
+	}
+	return turns, nil
 }
 
 // count counts a text as builds do.
@@ -232,9 +243,8 @@ func (c *Conversation) Search(ctx context.Context, text string) ([]pipeline.Turn
 	}
 }
 
-// Delete deletes turns by their numbers and returns how many it deleted. A summary that was made
-// from a deleted turn is not changed. A promotion of the conversation by the same App is cancelled
-// first; the next one covers the remaining turns.
+// Delete deletes turns by their numbers and returns how many there were. A summary of a deleted turn stays as it
+// is. A promotion of the conversation by the same App is cancelled first; the next one covers the remaining turns.
 func (c *Conversation) Delete(ctx context.Context, turns ...int64) (int, error) {
 	ids := make([]string, len(turns))
 	for i, n := range turns {

@@ -85,6 +85,9 @@ func (c *call) failure(err error) (int, failure.Document) {
 		}
 		doc := c.document(err)
 		doc.Error.Reason, doc.Error.Remedy = "draining", "the service ends: send the request again"
+		if errors.Is(err, store.ErrUnknown) { // the write had begun when the request was cut
+			doc.Error.Reason, doc.Error.Remedy = "outcome_unknown", "the service ends: read from another host whether it was written, all or nothing"
+		}
 		return http.StatusServiceUnavailable, doc
 	}
 	if errors.Is(err, errPanic) {

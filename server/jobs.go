@@ -123,6 +123,9 @@ func (c *call) jobError(err error) error {
 		return err
 	}
 	c.why = err // it may name the database
+	if errors.Is(err, jobs.ErrUnknown) {
+		return &Refusal{Status: http.StatusServiceUnavailable, Reason: "outcome_unknown", Message: jobs.ErrUnknown.Error(), Remedy: "GET /v1/jobs lists it if it is: else send the request again", RetryAfter: time.Second}
+	}
 	return &Refusal{Status: http.StatusServiceUnavailable, Reason: "unavailable", Message: "the database of the jobs does not answer", Remedy: "try again later", RetryAfter: 5 * time.Second}
 }
 

@@ -379,16 +379,14 @@ func (c *call) addTurns() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := turnsDoc{Turns: make([]pipeline.Turn, 0, len(in.Turns))}
-	for i := range in.Turns {
-		given := &in.Turns[i]
-		t, err := talk.Add(c.ctx, core.Turn{Role: core.Role(given.Role), Content: given.Content, CreatedAt: given.CreatedAt, Metadata: given.Metadata, Whole: given.Whole})
-		if err != nil {
-			return nil, addedSome("turns", i, err)
-		}
-		out.Turns = append(out.Turns, t)
+	turns := make([]pipeline.Turn, len(in.Turns))
+	for i, t := range in.Turns {
+		turns[i] = core.Turn{Role: core.Role(t.Role), Content: t.Content, CreatedAt: t.CreatedAt, Metadata: t.Metadata, Whole: t.Whole}
 	}
-	return &reply{http.StatusCreated, out}, nil
+	if turns, err = talk.AddAll(c.ctx, turns...); err != nil {
+		return nil, err
+	}
+	return &reply{http.StatusCreated, turnsDoc{Turns: turns}}, nil
 }
 
 func (c *call) deleteTurn() (any, error) {

@@ -73,7 +73,7 @@ var actions = map[string]described{
 	"forgetUser":         {"Delete the facts, the conversations, the agent runs and the records of builds of a user. The answer says how many there were", nil, typeOf[anchor.ForgottenUser](), 0},
 	"forgetConversation": {"Delete a conversation with its summary", nil, typeOf[deletedDoc](), 0},
 	"listTurns":          {"List the turns of a conversation, oldest first", nil, typeOf[turnsDoc](), 0},
-	"addTurns":           {"Add turns to a conversation. If one fails, the error says how many before it are stored", typeOf[turnsInput](), typeOf[turnsDoc](), 201},
+	"addTurns":           {"Add turns to a conversation, all or none", typeOf[turnsInput](), typeOf[turnsDoc](), 201},
 	"deleteTurn":         {"Delete a turn", nil, typeOf[deletedDoc](), 0},
 	"listRuns":           {"List agent runs", nil, typeOf[runsDoc](), 0},
 	"forgetRun":          {"Delete an agent run with all its records", nil, typeOf[deletedDoc](), 0},

@@ -2,7 +2,6 @@ package server
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 
 	"github.com/anchor-host/anchor-host/anchor"
@@ -180,14 +179,6 @@ func (c *call) getCut() (any, error) {
 		return nil, err
 	}
 	return cutDoc{text}, nil
-}
-
-// addedSome says how many of several things were stored before one failed.
-func addedSome(what string, n int, err error) error {
-	if n == 0 {
-		return err
-	}
-	return fmt.Errorf("%s[%d]: %w (the %d before it are stored)", what, n, err, n)
 }
 
 // shorten cuts a text for an error.

@@ -77,7 +77,8 @@ func (r *Run) Save(ctx context.Context, state *agent.State) error {
 	if err != nil {
 		return fmt.Errorf("run %q: save state: %w", r.ID, err)
 	}
-	return r.settle(ctx, key, change.Put[0].ID)
+	r.settle(ctx, key, change.Put[0].ID)
+	return nil
 }
 
 // maxDepth bounds the nesting of a state, so that it can be read again inside of other documents:
@@ -106,18 +107,13 @@ func deep(doc []byte) bool {
 }
 
 // settle records the saved state as the one that the next Save replaces. If another process has
-// replaced it in the meantime, the next Save fails.
-func (r *Run) settle(ctx context.Context, key store.Key, id string) error {
-	saved, err := r.Store.Get(ctx, key, id)
-	switch {
-	case errors.Is(err, store.ErrNotFound):
-		r.loaded = store.Record{ID: id, Seq: -1}
-	case err != nil:
-		return fmt.Errorf("run %q: the state is saved, but load it again: %w", r.ID, err)
-	default:
-		r.loaded = store.Record{ID: id, Seq: saved.Seq}
+// replaced it in the meantime, or it cannot be read, the next Save fails: an error here would make the caller save
+// once more what is saved.
+func (r *Run) settle(ctx context.Context, key store.Key, id string) {
+	r.loaded = store.Record{ID: id, Seq: -1}
+	if saved, err := r.Store.Get(ctx, key, id); err == nil {
+		r.loaded.Seq = saved.Seq
 	}
-	return nil
 }
 
 // RunKinds returns the kinds of the records of a run, that of its document first.

@@ -54,7 +54,7 @@ func goSources(b *testing.B) (dir string, size int64) {
 
 // processorTime is what this process has used so far. Other processes do not change it much,
 // unlike the time on a clock.
-func processorTime(b *testing.B) time.Duration {
+func processorTime(b testing.TB) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		b.Fatal(err)

@@ -3,6 +3,7 @@ package ingest_test
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/pipeline/ingest"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
+	"github.com/anchor-host/anchor-host/store"
 )
 
 // TestBadRecord holds that a record that cannot be taken is told, and that the others are taken
@@ -181,4 +183,42 @@ func TestMemory(t *testing.T) {
 		t.Errorf("%d MiB of memory for %d MiB of records", most>>20, mib)
 	}
 	t.Logf("%d MiB of memory for %d MiB of records", most>>20, mib)
+}
+
+// failing is an index of which one deletion fails.
+type failing struct {
+	retrieve.Index
+	left int // deletions before it
+}
+
+func (x *failing) Delete(ctx context.Context, c retrieve.Collection, ids ...string) (int, error) {
+	if x.left--; x.left == -1 {
+		return 0, store.ErrBusy
+	}
+	return x.Index.Delete(ctx, c, ids...)
+}
+
+// Who cannot delete all of a list learns that a part is gone, and deletes the rest when he asks again.
+func TestRemoveHalf(t *testing.T) {
+	f := newFixture(t)
+	f.write("c.jsonl", `{"_id":"1","text":"apple"}`+"\n"+`{"_id":"2","text":"banana"}`+"\n")
+	f.run(".")
+	id := ""
+	for d, err := range f.index.Documents(t.Context(), docs, retrieve.IDs{}) {
+		if id = d.ID; err != nil {
+			t.Fatal(err)
+		}
+		break // the list comes before its records
+	}
+	x := &failing{f.index, 0}
+	if n, err := ingest.Remove(t.Context(), x, docs, id); n != 0 || !errors.Is(err, store.ErrBusy) || errors.Is(err, store.ErrUnknown) {
+		t.Errorf("nothing is deleted: %d, %v", n, err)
+	}
+	x.left = 1
+	if n, err := ingest.Remove(t.Context(), x, docs, id); n != 2 || !errors.Is(err, store.ErrUnknown) {
+		t.Errorf("the records are deleted: %d, %v", n, err)
+	}
+	if n, err := ingest.Remove(t.Context(), x, docs, id); n != 1 || err != nil || f.names() != "" {
+		t.Errorf("again: %d, %v, %s", n, err, f.names())
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
+	"github.com/anchor-host/anchor-host/store"
 )
 
 // Run brings a collection in line with the sources. A file that cannot be read is told to
@@ -238,6 +239,9 @@ func (g *run) removeFiles(ctx context.Context, ids []string) error {
 func Remove(ctx context.Context, index retrieve.Index, c retrieve.Collection, id string) (int, error) {
 	g := &run{index: index, o: Options{Collection: c}, known: map[string]known{id: {records: true}}}
 	err := g.removeFiles(ctx, []string{id})
+	if err != nil && g.report.Removed > 0 {
+		err = fmt.Errorf("%w: %d of its documents are deleted (delete it again): %w", store.ErrUnknown, g.report.Removed, err)
+	}
 	return g.report.Removed, err
 }
 

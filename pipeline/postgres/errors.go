@@ -88,6 +88,10 @@ func (e *brokenError) Unwrap() error { return e.err }
 // passwords. It is for other tables of this program in the same database.
 func Explain(err error) error { return translate(err) }
 
+// Broke reports whether an error says that the connection broke after a commit was sent, so that nobody knows whether
+// it was carried out. It is for other tables of this program in the same database.
+func Broke(err error) bool { return lost(err) && !unsent(err) }
+
 // translate wraps an error with its meaning and its remedy. Errors of the network lose their type, so
 // that nobody takes a timeout of this package for that of a caller.
 func translate(err error) error {

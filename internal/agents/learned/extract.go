@@ -2,7 +2,6 @@ package learned
 
 import (
 	"context"
-	"errors"
 	"regexp"
 	"strings"
 	"sync"
@@ -31,15 +30,14 @@ func lazily(re string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(re) })
 }
 
-// extract learns facts from turns: by the rules, and with the extractor if there is one, whose failure does not undo
-// the others.
-func (m *Memory) extract(ctx context.Context, p project.Project, session string, turns []pipeline.Turn, done *Kept) error {
+// extract learns facts from turns: by the rules, and with the extractor if there is one. Its failure does not undo the
+// others, and is not that of the store.
+func (m *Memory) extract(ctx context.Context, p project.Project, session string, turns []pipeline.Turn, done *Kept) (failed, err error) {
 	var list []Candidate
 	for _, t := range turns {
 		list = append(list, stated(&t)...)
 	}
 	list = list[:min(len(list), maxExtracted)]
-	var failed error
 	if m.o.Extractor != nil {
 		var more []Candidate
 		more, failed = m.extracted(ctx, p, turns)
@@ -49,7 +47,7 @@ func (m *Memory) extract(ctx context.Context, p project.Project, session string,
 		c.Session = session
 		r, err := m.Learn(ctx, p, c)
 		if err != nil {
-			return errors.Join(failed, err)
+			return failed, err
 		}
 		switch r.Outcome {
 		case Added:
@@ -60,7 +58,7 @@ func (m *Memory) extract(ctx context.Context, p project.Project, session string,
 			done.Refused++
 		}
 	}
-	return errors.Join(failed, m.collect(ctx, p))
+	return failed, m.collect(ctx, p)
 }
 
 // extracted asks the extractor. It sees the facts of the project that matter to the turns, and may only add: a model

@@ -106,6 +106,9 @@ func (m *Memory) add(ctx context.Context, of project.Project, n Note) (Result, e
 	if err := m.put(ctx, of, n); err != nil {
 		return Result{}, err
 	}
+	if err := m.mark(ctx, of, &n); err != nil {
+		return Result{}, err
+	}
 	return Result{Outcome: Added, Note: n, Reason: n.Held}, m.bound(ctx, of)
 }
 
@@ -125,7 +128,10 @@ func (m *Memory) renew(ctx context.Context, of project.Project, old, n Note) (Re
 			return Result{}, err
 		}
 	}
-	return known(), m.put(ctx, of, old)
+	if err := m.put(ctx, of, old); err != nil {
+		return Result{}, err
+	}
+	return known(), m.mark(ctx, of, &old)
 }
 
 // put stores notes and makes them searchable.

@@ -92,10 +92,8 @@ func (m *Memory) edit(ctx context.Context, projectID, id string, f func(n *Note)
 	if err != nil {
 		return Note{}, err
 	}
-	for _, older := range out.Supersedes { // what a pending note contradicts stayed until now
-		if err := m.replaced(ctx, of, older, "", id); err != nil {
-			return Note{}, err
-		}
+	if err := m.mark(ctx, of, &out); err != nil { // what a pending note contradicts stayed until now
+		return Note{}, err
 	}
 	return out, m.enter(ctx, of, []Note{out})
 }

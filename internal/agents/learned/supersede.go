@@ -2,6 +2,7 @@ package learned
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -12,25 +13,32 @@ import (
 // maxOlder is how many notes one may supersede.
 const maxOlder = 4
 
-// supersede marks older facts of the project that a new one contradicts. They stay: an agent sees both.
+// supersede enters the older facts of the project that a note contradicts. They stay: an agent sees both.
 func (m *Memory) supersede(ctx context.Context, of project.Project, n *Note) error {
 	similar, err := m.found(ctx, of, n.Text, 8)
 	if err != nil {
 		return err
 	}
 	for _, old := range similar {
-		if old.Kind != Fact || old.ID == n.ID || old.SupersededBy != "" || len(n.Supersedes) == maxOlder || !contradicts(old.Text, n.Text) {
-			continue
-		}
-		// What an agent concluded does not push aside what the user said until the user accepts it.
-		if n.Status == Pending && old.Status == Accepted {
+		if old.Kind == Fact && old.ID != n.ID && old.SupersededBy == "" && len(n.Supersedes) < maxOlder && contradicts(old.Text, n.Text) {
 			n.Supersedes = append(n.Supersedes, old.ID)
-			continue
 		}
-		if err := m.change(ctx, of, old.ID, func(o *Note) { o.SupersededBy = n.ID }); err != nil {
+	}
+	return nil
+}
+
+// mark marks the notes that a stored note supersedes. To do so again, after an error, changes nothing more. What an
+// agent concluded does not push aside what the user said until the user accepts it.
+func (m *Memory) mark(ctx context.Context, of project.Project, n *Note) error {
+	for _, older := range n.Supersedes {
+		err := m.change(ctx, of, older, func(o *Note) {
+			if o.SupersededBy == "" && (n.Status == Accepted || o.Status == Pending) {
+				o.SupersededBy = n.ID
+			}
+		})
+		if err != nil && !errors.Is(err, ErrNotFound) {
 			return err
 		}
-		n.Supersedes = append(n.Supersedes, old.ID)
 	}
 	return nil
 }

@@ -73,14 +73,19 @@ func (m *Memory) Turns(ctx context.Context, p project.Project, session string, s
 		return done, nil
 	}
 	turns = turns[stored:]
-	if _, err := log.AppendTurns(ctx, turns); err != nil {
-		return done, fmt.Errorf("agent memory: session %.100q: %w", session, err)
-	}
-	done.Turns = len(turns)
+	// They are stored last: who calls Turns again after an error finds what is stored, and skips it.
 	if err := m.enterTurns(ctx, p, session, stored, turns); err != nil {
 		return done, err
 	}
-	return done, m.extract(ctx, p, session, turns, &done)
+	failed, err := m.extract(ctx, p, session, turns, &done)
+	if err != nil {
+		return done, errors.Join(failed, err)
+	}
+	if _, err := log.AppendTurns(ctx, turns); err != nil {
+		return done, errors.Join(failed, fmt.Errorf("agent memory: session %.100q: %w", session, err))
+	}
+	done.Turns = len(turns)
+	return done, failed
 }
 
 // conversation is the name of the conversation of a session.

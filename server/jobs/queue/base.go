@@ -25,6 +25,7 @@ import (
 	"github.com/riverqueue/river/rivertype"
 	_ "modernc.org/sqlite" // the driver
 
+	"github.com/anchor-host/anchor-host/pipeline/postgres"
 	"github.com/anchor-host/anchor-host/server/jobs"
 )
 
@@ -296,7 +297,16 @@ func (p *shared) migrate(ctx context.Context) error {
 }
 
 func (p *shared) within(ctx context.Context, work func(transaction) error) error {
-	return pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error { return work(pgTx{pgSession{tx, p.words}, p.client, tx}) })
+	worked := false
+	err := pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
+		err := work(pgTx{pgSession{tx, p.words}, p.client, tx})
+		worked = err == nil
+		return err
+	})
+	if worked && postgres.Broke(err) {
+		return fmt.Errorf("%w: the connection broke during the commit: %w", jobs.ErrUnknown, err)
+	}
+	return err
 }
 
 // pgRunner is what pools and transactions have.

@@ -239,7 +239,10 @@ func (q *Queue) Submit(ctx context.Context, s jobs.Submission) (doc jobs.Doc, ad
 	if err != nil {
 		return doc, false, fmt.Errorf("jobs: submit: %w", err)
 	}
-	doc, err = q.Get(ctx, s.Tenant, strconv.FormatInt(id, 10))
+	if doc, err = q.Get(ctx, s.Tenant, strconv.FormatInt(id, 10)); err != nil && added { // it is accepted, also if it cannot be read now
+		r := row{id: id, tenant: s.Tenant, owner: s.Key, task: string(task), priority: int64(s.Priority), maxAttempts: attempts, created: time.Now()}
+		doc, err = r.doc()
+	}
 	return doc, added, err
 }
 

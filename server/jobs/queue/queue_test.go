@@ -8,9 +8,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -409,4 +411,66 @@ func TestNobodyWorks(t *testing.T) {
 func TestOneConnection(t *testing.T) {
 	q := open(t, Options{Database: pgtest.URL(t) + "&pool_max_conns=1"})
 	submit(t, q, list("a", "x"))
+}
+
+// forgetful is a database that breaks off once a transaction is committed.
+type forgetful struct {
+	base
+	gone bool
+}
+
+func (f *forgetful) within(ctx context.Context, work func(transaction) error) error {
+	err := f.base.within(ctx, work)
+	f.gone = true
+	return err
+}
+
+func (f *forgetful) query(ctx context.Context, statement string, row func(scanner) error, args ...any) error {
+	if f.gone {
+		return io.ErrUnexpectedEOF
+	}
+	return f.base.query(ctx, statement, row, args...)
+}
+
+// A job that was accepted is answered with, also if it cannot be read any more: who is refused would submit it again.
+func TestAcceptedInAFault(t *testing.T) {
+	both(t, func(t *testing.T, database string) {
+		q := open(t, Options{Database: database})
+		f := &forgetful{base: q.base}
+		q.base = f
+		doc, added, err := q.Submit(t.Context(), list("a", "x"))
+		if err != nil || !added {
+			t.Fatal(added, err)
+		}
+		f.gone = false
+		there, err := q.Get(t.Context(), "a", doc.ID)
+		doc.Submitted, doc.Started, there.Submitted, there.Started, there.Text = nil, time.Time{}, nil, time.Time{}, ""
+		if !reflect.DeepEqual(doc, there) || err != nil {
+			t.Errorf("%+v, want %+v, %v", doc, there, err)
+		}
+	})
+}
+
+// If the connection breaks during the commit, nobody knows whether the job is accepted.
+func TestCommitBreaks(t *testing.T) {
+	q := open(t, Options{Database: pgtest.URL(t)})
+	err := q.base.within(t.Context(), func(own transaction) error {
+		for _, statement := range []string{
+			"CREATE TEMP TABLE last (n int)",
+			"CREATE FUNCTION pg_temp.die() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NULL; END'",
+			"CREATE CONSTRAINT TRIGGER die AFTER INSERT ON last DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION pg_temp.die()",
+			"INSERT INTO last VALUES (1)",
+		} {
+			if _, err := own.exec(t.Context(), statement); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if !errors.Is(err, jobs.ErrUnknown) {
+		t.Error(err)
+	}
+	if err := q.base.within(t.Context(), func(transaction) error { return io.ErrUnexpectedEOF }); errors.Is(err, jobs.ErrUnknown) {
+		t.Errorf("nothing was committed, but %v", err)
+	}
 }

@@ -235,13 +235,8 @@ func appendTurns(ctx context.Context, s *records.Session, f *addFlags, turns []p
 	}
 	for i := range turns {
 		turns[i].Metadata = more
-		if turns[i], err = talk.Add(ctx, turns[i]); err != nil && f.messages != "" {
-			return nil, fmt.Errorf("messages[%d]: %w", i, err)
-		} else if err != nil {
-			return nil, err
-		}
 	}
-	return turns, nil
+	return talk.AddAll(ctx, turns...)
 }
 
 func factListing(facts []memory.Entry, data any) cli.Listing {
