@@ -19,17 +19,19 @@ type keptFailure struct {
 	Command, Link string
 }
 
-// keptFailures are the last failed calls of a plugin, of all tenants. Texts need the scope content.
-func (v *visit) keptFailures(plugin string) (out []keptFailure) {
-	for _, f := range v.c.o.Failures.Of(v.ctx, failures.Viewer{All: true, Content: v.content()}, plugin).Failures {
+// keptFailures are the last failed calls by plugin, of all tenants, and what they lack. Texts need the scope content.
+func (v *visit) keptFailures() (out map[string][]keptFailure, missing string) {
+	list := v.c.o.Failures.Of(v.ctx, failures.Viewer{All: true, Content: v.content()}, "")
+	out = map[string][]keptFailure{}
+	for _, f := range list.Failures {
 		k := keptFailure{Failure: f}
 		if f.Case != nil {
 			k.Command = "anchor-host plugin call MODULE " + strings.Join(f.Repeat, " ") + " --request " + caseFile(f.ID)
 			k.Link = "/console/plugins/case?id=" + strconv.FormatInt(f.ID, 10)
 		}
-		out = append(out, k)
+		out[f.Plugin] = append(out[f.Plugin], k)
 	}
-	return out
+	return out, list.Missing
 }
 
 // caseFile is the name of the file that repeats a failure.
