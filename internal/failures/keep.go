@@ -75,7 +75,7 @@ func (l *Log) run(ctx context.Context, wake chan struct{}) {
 				return
 			}
 		}
-		l.write(ctx)
+		l.write(context.WithoutCancel(ctx)) // the end waits for it
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
