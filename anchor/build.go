@@ -261,7 +261,7 @@ func (a *App) build(ctx context.Context, b *build) (*pipeline.Result, error) {
 		return nil, err
 	}
 	work := observe.Work{Kind: observe.Build, Name: o.Pipeline, Text: func() string { return b.query.Text }}
-	result, err := observed(ctx, b.generation, &b.config, work, ended, func(ctx context.Context) (*pipeline.Result, error) { return a.carryOut(ctx, b) })
+	result, err := observed(observe.WithUser(ctx, b.user), b.generation, &b.config, work, ended, func(ctx context.Context) (*pipeline.Result, error) { return a.carryOut(ctx, b) })
 	if keep != nil {
 		keep(result, err)
 	}

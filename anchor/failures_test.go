@@ -1,15 +1,22 @@
 package anchor
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
 
+	"github.com/anchor-host/anchor-host/host/record"
+	"github.com/anchor-host/anchor-host/internal/failures"
 	"github.com/anchor-host/anchor-host/internal/testkit/await"
+	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/store"
 )
 
 // A Load that fails after the store was opened leaves it closed: a server tries again.
@@ -37,6 +44,61 @@ func TestFailedLoadClosesTheStore(t *testing.T) {
 		if to, _ := os.Readlink(filepath.Join("/proc/self/fd", f.Name())); strings.HasPrefix(to, dir) {
 			t.Errorf("%s is open", to)
 		}
+	}
+}
+
+// What a plugin failed at for a user goes with the user, and what it failed at for a tenant with the tenant. An
+// export has none of it.
+func TestFailuresAreForgotten(t *testing.T) {
+	var log *failures.Log
+	text := "counting: {tokenizer: words}\nplugins: {dir: PLUGINS, instances: {bad: {plugin: guest-error}}}\nsteps: [{name: s, use: bad, must: false}]\n"
+	dir, err := filepath.Abs("../testdata/wasm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	app, err := Load(write(t, t.TempDir(), strings.Replace(text, "PLUGINS", dir, 1)), Options{Store: store.NewMemory(), CacheDir: "off", OnFailure: func(f record.Failure) { log.Add(f) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer app.Close(t.Context())
+	begin := func() {
+		log = &failures.Log{}
+		log.Keep(app.Store, slog.New(slog.DiscardHandler))
+	}
+	for _, who := range [][2]string{{"a", "ann"}, {"a", "bob"}, {"b", "ann"}} {
+		begin()
+		o := BuildOptions{Tenant: who[0], User: who[1], Items: items("of " + who[0] + " " + who[1])}
+		if _, err := app.Build(t.Context(), pipeline.Query{Text: "q"}, o); err != nil {
+			t.Fatal(err)
+		}
+		log.Close(t.Context())
+	}
+	left := func() (out string) {
+		begin()
+		defer log.Close(t.Context())
+		for _, f := range log.Of(t.Context(), failures.Viewer{All: true, Content: true}, "").Failures {
+			out += fmt.Sprintf("%s %d %t ", f.Tenant, f.Count, bytes.Contains(f.Case, []byte("of a ann")))
+		}
+		return out
+	}
+	if got := left(); got != "b 1 false a 2 false " {
+		t.Errorf("kept: %s", got)
+	}
+	if done, err := app.ForgetUser(t.Context(), "a", "ann"); err != nil || done.Failures != 0 {
+		t.Errorf("%+v, %v: the row is that of the last user", done, err)
+	}
+	if done, err := app.ForgetUser(t.Context(), "a", "bob"); err != nil || done.Failures != 1 {
+		t.Errorf("%+v, %v", done, err)
+	}
+	if got := left(); got != "b 1 false " {
+		t.Errorf("kept: %s", got)
+	}
+	var out bytes.Buffer
+	if err := app.Export(t.Context(), "b", &out, nil); err != nil || strings.Contains(out.String(), "of b ann") {
+		t.Errorf("%v: %s", err, &out)
+	}
+	if n, err := app.ForgetTenant(t.Context(), "b"); err != nil || n != 1 || left() != "" {
+		t.Errorf("%d, %v, %s", n, err, left())
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/errkind"
+	"github.com/anchor-host/anchor-host/internal/failures"
 	"github.com/anchor-host/anchor-host/pipeline/conversation"
 	"github.com/anchor-host/anchor-host/store"
 )
@@ -145,6 +146,8 @@ func (a *App) ForgetTenant(ctx context.Context, tenant string) (int, error) {
 		total, failed = total+n, cmp.Or(failed, err)
 	}
 	a.costs.Forget(c.TenantName())
+	n, err := failures.Forget(ctx, s, c.TenantName(), "")
+	total, failed = total+n, cmp.Or(failed, err)
 	failed = cmp.Or(failed, forgetCollections(ctx, s, c.TenantName()))
 	if err := errors.Join(failed, a.forgetValues(ctx, g, c.TenantName())); err != nil {
 		return total, fmt.Errorf("forget tenant %q: %w", tenant, store.Partly(total > 0, err))

@@ -9,6 +9,7 @@ import (
 	"github.com/anchor-host/anchor-host/anchor/builds"
 	"github.com/anchor-host/anchor-host/internal/agents/learned"
 	"github.com/anchor-host/anchor-host/internal/agentstore"
+	"github.com/anchor-host/anchor-host/internal/failures"
 	"github.com/anchor-host/anchor-host/pipeline/conversation"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
 	"github.com/anchor-host/anchor-host/store"
@@ -25,6 +26,8 @@ type ForgottenUser struct {
 	Turns         int `json:"turns"`
 	Runs          int `json:"runs"`
 	Builds        int `json:"builds"`
+	// Failures are failed calls of plugins for the user.
+	Failures int `json:"failures"`
 }
 
 // ForgetUser deletes what the store has of a user of a tenant: the facts, the conversations and the
@@ -65,6 +68,8 @@ func (a *App) ForgetUser(ctx context.Context, tenant, user string) (done Forgott
 	failed = cmp.Or(failed, a.keeper.Flush(ctx))
 	defer a.index.Forget(tenant)
 	done.Builds, err = builds.RemoveOf(ctx, s, tenant, builds.Filter{User: user})
+	failed = cmp.Or(failed, err)
+	done.Failures, err = failures.Forget(ctx, s, tenant, user)
 	if failed = errors.Join(failed, err); failed != nil {
 		return done, fmt.Errorf("forget user %.100q: %w", user, store.Partly(done != ForgottenUser{User: user}, failed))
 	}

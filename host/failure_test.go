@@ -100,7 +100,7 @@ func TestFailuresHoldNoMemory(t *testing.T) {
 	if grown := heap() - before; grown > failures.MaxBytes/4 {
 		t.Errorf("10,000 failures hold %d bytes more than 200", grown)
 	}
-	if list := l.Of(failures.Viewer{All: true}, "guest-error").Failures; len(list) != failures.MaxOfPlugin || list[0].Count < 1 {
+	if list := l.Of(t.Context(), failures.Viewer{All: true}, "guest-error").Failures; len(list) != failures.MaxOfPlugin || list[0].Count < 1 {
 		t.Errorf("%d failures", len(list))
 	}
 }

@@ -192,7 +192,7 @@ func (c *call) plugins() (any, error) {
 // failures lists the failures of a plugin, or of all, that the key may see.
 func (c *call) failures() (any, error) {
 	p := c.info.Principal
-	return c.s.o.Failures.Of(failures.Viewer{Tenant: c.s.tenant(p), All: p.Has(ScopeAdmin), Content: p.Has(ScopeContent)}, c.r.PathValue("name")), nil
+	return c.s.o.Failures.Of(c.ctx, failures.Viewer{Tenant: c.s.tenant(p), All: p.Has(ScopeAdmin), Content: p.Has(ScopeContent)}, c.r.PathValue("name")), nil
 }
 
 // describe describes a plugin.

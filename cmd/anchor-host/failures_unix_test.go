@@ -35,7 +35,7 @@ var failing = []struct{ name, module, instance, step, reason, text string }{
 }
 
 // A failure in a service is listed with its reason, its text and its log. What --save writes, plugin call
-// repeats: the same reason and text, for all that a plugin can do wrong.
+// repeats: the same reason and text, for all that a plugin can do wrong. A host that is started again lists them, too.
 func TestFailuresAreRepeated(t *testing.T) {
 	dir := t.TempDir()
 	for _, f := range failing {
@@ -56,7 +56,7 @@ func TestFailuresAreRepeated(t *testing.T) {
 	}
 	t.Chdir(write(t, map[string]string{"anchor.yaml": strings.ReplaceAll(text+pipelines, ", }", "}")}))
 	log, end := serveUntil(t, "--config", "anchor.yaml", "--admin-listen", "none")
-	defer end()
+	defer func() { end() }()
 	base := log.wait(t, `the API is at (http://127\.0\.0\.1:\d+)`)[1]
 	client := &http.Client{Timeout: patience}
 	defer client.CloseIdleConnections()
@@ -103,6 +103,14 @@ func TestFailuresAreRepeated(t *testing.T) {
 	}
 	if code, out, _ := run(t, "", "plugin", "failures", "--url", base); code != codeOK || strings.Count(out, "the-step") != len(failing) {
 		t.Errorf("code %d, %s", code, out)
+	}
+	if end() != codeOK {
+		t.Error(log)
+	}
+	log, end = serveUntil(t, "--config", "anchor.yaml", "--admin-listen", "none")
+	base = log.wait(t, `the API is at (http://127\.0\.0\.1:\d+)`)[1]
+	if code, out, _ := run(t, "", "plugin", "failures", "--url", base); code != codeOK || strings.Count(out, "the-step") != len(failing) {
+		t.Errorf("after a restart: code %d, %s", code, out)
 	}
 	if code, _, stderr := run(t, "", "plugin", "failures", "--url", base, "--id", "999"); code != codeNotFound {
 		t.Errorf("code %d, %s", code, stderr)

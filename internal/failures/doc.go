@@ -1,6 +1,6 @@
 // Package failures keeps the last failed calls of plugins, each with what repeats it: the case that
-// "plugin call --request" sends, and the flags that bound it as it was bounded. It is kept in memory and
-// bounded, whatever plugins do.
+// "plugin call --request" sends, and the flags that bound it as it was bounded. It is kept in the store of the
+// host and bounded, whatever plugins do: written off the path of the calls, which never wait for the store.
 package failures
 
 import (
@@ -24,8 +24,10 @@ const (
 // Failure is a call that failed, and how often it did so in the same way: for the same tenant and step,
 // with the same module, reason and text. The texts are those of the last time.
 type Failure struct {
-	// ID names the failure for as long as the host runs.
-	ID     int64  `json:"id"`
+	// ID names the failure for as long as it is kept.
+	ID int64 `json:"id"`
+	// Host is the name of the host on which it happened. Only those who see all tenants see it.
+	Host   string `json:"host,omitempty"`
 	Plugin string `json:"plugin"`
 	// Count is how often it happened, First and Last when.
 	Count int64     `json:"count"`
@@ -51,7 +53,8 @@ type Failure struct {
 	// Repeat are the arguments of "plugin call" after the module and before --request.
 	Repeat []string `json:"repeat,omitempty"`
 
-	public string
+	// key is what failures of the same kind have in common. user is whose texts the call may have.
+	key, user, public string
 	// call is what Case and Repeat are made of, once somebody looks. Without a request it repeats nothing.
 	call  record.Call
 	flags []string
@@ -60,6 +63,8 @@ type Failure struct {
 // List is a list of failures, the newest first.
 type List struct {
 	Failures []Failure `json:"failures"`
+	// Missing says what the list lacks because of the store, "" for nothing.
+	Missing string `json:"missing,omitempty"`
 }
 
 // Viewer is who looks at failures. Tenant is whose failures are shown: of all tenants for All. Content
@@ -76,7 +81,7 @@ const hidden = "shown to keys with the scopes content and admin"
 // size is about what a failure takes, in bytes.
 func (f *Failure) size() int64 {
 	const fields = 512
-	return int64(fields+len(f.Plugin)+len(f.Tenant)+len(f.Step)+2*len(f.Text)+len(f.Remedy)+len(f.Log)+len(f.Stack)+len(f.NoCase)) + f.call.Size()
+	return int64(fields+len(f.Plugin)+len(f.Tenant)+len(f.Step)+2*len(f.Text)+len(f.Remedy)+len(f.Log)+len(f.Stack)+len(f.NoCase)+len(f.Case)) + f.call.Size()
 }
 
 // seen is what a viewer sees of a failure.
@@ -84,8 +89,11 @@ func (f Failure) seen(v Viewer) Failure {
 	if v.All && v.Content {
 		return f
 	}
-	f.call = record.Call{}
+	f.call, f.Case, f.Repeat = record.Call{}, nil, nil
 	f.Log, f.Stack, f.NoCase = "", "", hidden
+	if !v.All {
+		f.Host = ""
+	}
 	switch {
 	case !v.Content:
 		f.Text, f.Remedy = "", ""

@@ -34,12 +34,12 @@ func TestFloodsAreBounded(t *testing.T) {
 			f.Request = []byte(`{"query":{"text":"` + strings.Repeat("x", 60<<10) + `"}}`)
 		}
 		l.Add(f)
-		if l.size > MaxBytes || len(l.plugins) > MaxPlugins {
-			t.Fatalf("%d bytes of %d plugins", l.size, len(l.plugins))
+		if l.waiting.size > MaxBytes || len(l.waiting.plugins) > MaxPlugins {
+			t.Fatalf("%d bytes of %d plugins", l.waiting.size, len(l.waiting.plugins))
 		}
 	}
 	held, n := int64(0), 0
-	for name, list := range l.plugins {
+	for name, list := range l.waiting.plugins {
 		if len(list) == 0 || len(list) > MaxOfPlugin {
 			t.Errorf("%s: %d failures", name, len(list))
 		}
@@ -50,8 +50,8 @@ func TestFloodsAreBounded(t *testing.T) {
 			}
 		}
 	}
-	if held != l.size || n == 0 {
-		t.Errorf("%d bytes of %d failures, counted %d", held, n, l.size)
+	if held != l.waiting.size || n == 0 {
+		t.Errorf("%d bytes of %d failures, counted %d", held, n, l.waiting.size)
 	}
 }
 
@@ -65,7 +65,7 @@ func TestTrapsAreToldApart(t *testing.T) {
 		f.Reason = abi.ReasonTimeout // which ends a call anywhere
 		l.Add(f)
 	}
-	if got := l.Of(Viewer{All: true, Content: true}, "").Failures; len(got) != 3 {
+	if got := l.Of(t.Context(), Viewer{All: true, Content: true}, "").Failures; len(got) != 3 {
 		t.Errorf("%d failures, want 3: %+v", len(got), got)
 	}
 }
@@ -78,14 +78,14 @@ func TestTenantsKeepTheirFailures(t *testing.T) {
 		l.Add(failure("p", "quiet", "always the same"))
 		l.Add(failure("p", "loud", fmt.Sprint(i)))
 	}
-	quiet := l.Of(Viewer{Tenant: "quiet", Content: true}, "p").Failures
+	quiet := l.Of(t.Context(), Viewer{Tenant: "quiet", Content: true}, "p").Failures
 	if len(quiet) != 1 || quiet[0].Count != 10_000 || quiet[0].Last.Before(quiet[0].First) {
 		t.Errorf("%+v", quiet)
 	}
-	if all := l.Of(Viewer{All: true}, "").Failures; len(all) != MaxOfPlugin || all[0].Last.Before(all[len(all)-1].Last) {
+	if all := l.Of(t.Context(), Viewer{All: true}, "").Failures; len(all) != MaxOfPlugin || all[0].Last.Before(all[len(all)-1].Last) {
 		t.Errorf("%d failures", len(all))
 	}
-	if none := l.Of(Viewer{All: true}, "q").Failures; none == nil || len(none) != 0 {
+	if none := l.Of(t.Context(), Viewer{All: true}, "q").Failures; none == nil || len(none) != 0 {
 		t.Error(none)
 	}
 }
@@ -107,7 +107,7 @@ func TestViewers(t *testing.T) {
 		{Viewer{All: true, Content: true}, 2, "of server 10.0.0.1", "the stack", true},
 		{Viewer{Tenant: "c", Content: true}, 0, "", "", false},
 	} {
-		list := l.Of(tt.v, "p").Failures
+		list := l.Of(t.Context(), tt.v, "p").Failures
 		if len(list) != tt.n {
 			t.Errorf("%+v: %d failures", tt.v, len(list))
 			continue
@@ -131,12 +131,12 @@ func TestViewers(t *testing.T) {
 func TestCases(t *testing.T) {
 	var l *Log
 	l.Add(failure("p", "a", "x")) // keeps nothing
-	if len(l.Of(Viewer{All: true}, "").Failures) != 0 {
+	if len(l.Of(t.Context(), Viewer{All: true}, "").Failures) != 0 {
 		t.Error("nil keeps something")
 	}
 	l = &Log{}
 	l.Add(failure("p", "a", "first\nsecond"))
-	f := l.Of(Viewer{All: true, Content: true}, "").Failures[0]
+	f := l.Of(t.Context(), Viewer{All: true, Content: true}, "").Failures[0]
 	own, err := conformance.ParseOwnCases("f", f.Case)
 	if err != nil || own[0].Expect.Error != "first" || fmt.Sprint(own[0].Settings) != "map[n:1]" || strings.Join(f.Repeat, " ") != "anchor_filter --timeout 2s --fuel 7 --memory-max 1024KiB" {
 		t.Errorf("%v: %+v, %q", err, own, f.Repeat)
@@ -151,7 +151,7 @@ func TestCases(t *testing.T) {
 		f := failure("p", "a", "x")
 		change(&f)
 		l.Add(f)
-		if got := l.Of(Viewer{All: true, Content: true}, "").Failures[0]; got.Case != nil || !strings.Contains(got.NoCase, want) {
+		if got := l.Of(t.Context(), Viewer{All: true, Content: true}, "").Failures[0]; got.Case != nil || !strings.Contains(got.NoCase, want) {
 			t.Errorf("%s: %+v", want, got)
 		}
 	}
@@ -160,7 +160,7 @@ func TestCases(t *testing.T) {
 		f.Reason = reason
 		l.Add(f)
 	}
-	if n := len(l.Of(Viewer{All: true}, "").Failures); n != 1 {
+	if n := len(l.Of(t.Context(), Viewer{All: true}, "").Failures); n != 1 {
 		t.Errorf("%d failures", n)
 	}
 }
@@ -172,7 +172,7 @@ func TestConcurrentFailures(t *testing.T) {
 		all.Go(func() {
 			for j := range 200 {
 				l.Add(failure(fmt.Sprint("p", j%3), fmt.Sprint("t", i), fmt.Sprint(j)))
-				l.Of(Viewer{All: true, Content: true}, "p1")
+				l.Of(t.Context(), Viewer{All: true, Content: true}, "p1")
 			}
 		})
 	}

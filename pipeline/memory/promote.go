@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/anchor-host/anchor-host/internal/observe"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/store"
@@ -169,6 +170,7 @@ func (m *Manager) extract(ctx context.Context, owner *Entry, turns []pipeline.Tu
 	if m.cfg.Facts == nil {
 		return p, fmt.Errorf("memory: promote: %w", ErrNoFacts)
 	}
+	ctx = observe.WithUser(ctx, owner.UserID)
 	sources := turnNames(turns)
 	found, fresh, err := m.ask(ctx, owner, turns, known)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -342,10 +343,11 @@ func TestPluginPage(t *testing.T) {
 		end(&pipeline.Result{Diagnostics: &pipeline.Diagnostics{StepFailures: []pipeline.StepFailure{{Step: "fetch", Plugin: "web", Reason: "http", Message: fmt.Sprint("connect: refused ", n, strings.Repeat("x", 10_000))}, {Step: "no plugin"}}}}, nil)
 	}
 	end(nil, errors.New("the build did not begin"))
-	s.o.Failures = &failures.Log{}
+	s.o.Failures = &failures.Log{Host: "h1"}
 	s.o.Failures.Add(record.Failure{Call: record.Call{Plugin: "web", Operation: "filter", Step: "fetch", Err: "divided <by> zero", Request: []byte(`{"items":[]}`)}, Tenant: "acme", Reason: "trap", Stack: "main.go:7"})
+	id := strconv.FormatInt(s.o.Failures.Of(t.Context(), failures.Viewer{All: true}, "").Failures[0].ID, 10)
 	page, blind := s.signIn("all").send("/console/plugins", nil).Body.String(), s.signIn("blind").send("/console/plugins", nil).Body.String()
-	for _, want := range []string{"api.example.com", "http.private", "set, not shown", "its module is missing", "connect: refused 7", "divided &lt;by&gt; zero", "main.go:7", "plugin call MODULE anchor_filter --timeout", "/console/plugins/case?id=1", "/console/build?id=b7&amp;tenant=acme"} {
+	for _, want := range []string{"api.example.com", "http.private", "set, not shown", "its module is missing", "connect: refused 7", "divided &lt;by&gt; zero", "main.go:7", "plugin call MODULE anchor_filter --timeout", "/console/plugins/case?id=" + id, "host h1", "/console/build?id=b7&amp;tenant=acme"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}
@@ -353,10 +355,10 @@ func TestPluginPage(t *testing.T) {
 	if strings.Contains(page, secret) || strings.Contains(page, "elsewhere") || strings.Contains(page, "refused 2") || len(page) > 60_000 {
 		t.Errorf("the page has too much: %d bytes", len(page))
 	}
-	if got := s.signIn("all").send("/console/plugins/case?id=1", nil); got.Code != 200 || !strings.Contains(got.Body.String(), `"operation": "filter"`) {
+	if got := s.signIn("all").send("/console/plugins/case?id="+id, nil); got.Code != 200 || !strings.Contains(got.Body.String(), `"operation": "filter"`) {
 		t.Errorf("the case: %d %s", got.Code, got.Body)
 	}
-	if a, b := s.signIn("blind").send("/console/plugins/case?id=1", nil).Code, s.signIn("all").send("/console/plugins/case?id=2", nil).Code; a != 403 || b != 404 {
+	if a, b := s.signIn("blind").send("/console/plugins/case?id="+id, nil).Code, s.signIn("all").send("/console/plugins/case?id=2", nil).Code; a != 403 || b != 404 {
 		t.Errorf("%d without the scope content, %d for what is not kept", a, b)
 	}
 	if strings.Contains(blind, "connect") || strings.Contains(blind, "divided") || strings.Contains(blind, "case?id") || !strings.Contains(blind, "b7") {

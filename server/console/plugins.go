@@ -48,16 +48,20 @@ type pluginsData struct {
 	Status anchor.Status
 	Took   time.Duration
 	Rows   []pluginRow
+	// Missing says what the kept failures lack, "" for nothing.
+	Missing string
 }
 
 // plugins shows the plugins.
 func (v *visit) plugins() error {
 	list, took := v.c.o.App.Plugins()
 	d := pluginsData{Status: v.c.o.App.Status(), Took: took}
+	kept, missing := v.keptFailures()
+	d.Missing = missing
 	settings := v.c.o.App.Settings()
 	for i := range list {
 		row := describe(&list[i])
-		row.Granted, row.Last, row.Kept = grantsOf(settings, row.Name), v.lastFailures(row.Name), v.keptFailures(row.Name)
+		row.Granted, row.Last, row.Kept = grantsOf(settings, row.Name), v.lastFailures(row.Name), kept[row.Name]
 		d.Rows = append(d.Rows, row)
 	}
 	v.show(http.StatusOK, "plugins", "Plugins", d)

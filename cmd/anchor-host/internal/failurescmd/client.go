@@ -62,7 +62,7 @@ func (f *flags) client(a *cli.App, cmd *cobra.Command) (*client, error) {
 }
 
 // list asks for the failures of a plugin, or of all.
-func (c *client) list(ctx context.Context, plugin string) ([]failures.Failure, error) {
+func (c *client) list(ctx context.Context, plugin string) (*failures.List, error) {
 	path := "/v1/plugins/failures"
 	if plugin != "" {
 		path = "/v1/plugins/" + url.PathEscape(plugin) + "/failures"
@@ -97,7 +97,7 @@ func (c *client) list(ctx context.Context, plugin string) ([]failures.Failure, e
 	if err := json.Unmarshal(body, &list); err != nil {
 		return nil, fmt.Errorf("plugin failures: %s answers with no list of failures: %w", c.base, err)
 	}
-	return list.Failures, nil
+	return &list, nil
 }
 
 // refusal is why a host gives no list.

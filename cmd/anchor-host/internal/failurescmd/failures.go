@@ -35,8 +35,9 @@ func Command(a *cli.App) *cobra.Command {
 		Use:   "failures [flags] [NAME]",
 		Short: "Show the last failed calls of plugins of a running host",
 		Long: `Show the last failed calls of the plugin NAME, or of all plugins, the newest first. A host
-that runs "serve" keeps them in memory: 32 of each plugin, without the secrets that a recording
-hides. A single "build" prints its failures to stderr and keeps none; build --record keeps its calls.
+that runs "serve" keeps them in its store, for 30 days: 32 of each plugin, without the secrets
+that a recording hides. A single "build" prints its failures to stderr and keeps none; build
+--record keeps its calls.
 
 With --id it shows the log and the stack of one. --save writes the case that repeats it,
 or the newest, and prints the command for that. What a key may not see is left out: the
@@ -65,7 +66,10 @@ texts need the scope content, and the rest admin, too.`,
 		if err != nil {
 			return l, err
 		}
-		return f.listing(a, list, name)
+		if list.Missing != "" {
+			a.Say("%s", plain.Line(list.Missing))
+		}
+		return f.listing(a, list.Failures, name)
 	})
 }
 
@@ -92,7 +96,7 @@ func (f *flags) listing(a *cli.App, list []failures.Failure, name string) (l cli
 	case f.id != 0:
 		l.Text = whole(&list[0])
 	case len(list) == 0:
-		l.Text = "no failures" + of(name) + " since the host began, as far as the key may see\n"
+		l.Text = "no failures" + of(name) + " are kept, as far as the key may see\n"
 	}
 	return l, nil
 }
@@ -157,6 +161,7 @@ func whole(f *failures.Failure) string {
 	}
 	line("plugin", f.Plugin)
 	line("module", strings.TrimSpace(f.Module+" "+f.Digest))
+	line("host", f.Host)
 	line("tenant", f.Tenant)
 	line("step", f.Step)
 	line("operation", f.Operation)

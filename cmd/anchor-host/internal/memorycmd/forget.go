@@ -27,8 +27,8 @@ func forget(a *cli.App) *cobra.Command {
 		Use:   "forget [flags] [ID…]",
 		Short: "Delete facts, turns, a conversation, an agent run or a user",
 		Long: `Delete the facts with these ids, or with --all those that the flags select. --user
-alone deletes everything of a user: facts, conversations, agent runs and records of
-builds. With --conversation the ids are numbers of turns, and --all deletes the whole
+alone deletes everything of a user: facts, conversations, agent runs, records of builds
+and failures of plugins. With --conversation the ids are numbers of turns, and --all deletes the whole
 conversation with its summary; a summary stays as it is when only a turn goes. --run
 deletes an agent run, and --everything all records of a tenant, which --tenant must name.
 
@@ -110,12 +110,12 @@ func (f *forgetFlags) agentRun(ctx context.Context, s *records.Session, ids []st
 // forgetUser deletes everything of a user.
 func forgetUser(ctx context.Context, s *records.Session, user string) (cli.Listing, error) {
 	done, err := s.ForgetUser(ctx, "", user)
-	if err == nil && done.Facts+done.Turns+done.Conversations+done.Runs+done.Builds == 0 {
+	if err == nil && done.Facts+done.Turns+done.Conversations+done.Runs+done.Builds+done.Failures == 0 {
 		err = fmt.Errorf("user %q of tenant %q: %w (the store has nothing of this user)", user, s.Tenant, store.ErrNotFound)
 	}
 	return cli.Listing{Header: []string{"FORGOTTEN", "NUMBER"}, Data: done, Rows: [][]string{
 		{"facts", strconv.Itoa(done.Facts)}, {"conversations", strconv.Itoa(done.Conversations)}, {"turns", strconv.Itoa(done.Turns)},
-		{"runs", strconv.Itoa(done.Runs)}, {"builds", strconv.Itoa(done.Builds)},
+		{"runs", strconv.Itoa(done.Runs)}, {"builds", strconv.Itoa(done.Builds)}, {"failures", strconv.Itoa(done.Failures)},
 	}}, err
 }
 

@@ -102,12 +102,15 @@ func serve(ctx context.Context, a *cli.App, loaded *config.Loaded, log *slog.Log
 	defer ready.Close(ctx)
 	t := ready.Telemetry
 	log.Info("loading the plugins; the first start compiles each of them, which takes some seconds", "configuration", loaded.File)
-	failed := &failures.Log{}
+	name, _ := os.Hostname() // without a name its failures name no host
+	failed := &failures.Log{Host: name}
 	app, err := anchor.Open(ctx, loaded, anchor.Options{Logger: log, StrictReload: true, OnFailure: failed.Add, Components: parts.Components(loaded)})
 	if err != nil {
 		return err
 	}
 	defer closeApp(app, log)
+	failed.Keep(app.Store, log)
+	defer failed.Close(context.WithoutCancel(ctx)) // before the App, which closes the store
 	if err := t.Watch(app); err != nil {
 		return err
 	}
