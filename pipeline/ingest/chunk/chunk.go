@@ -36,7 +36,7 @@ func (o *cutter) document(ctx context.Context, d *parse.Document) ([]retrieve.Ch
 			by = Structure
 		}
 	}
-	never := func(*piece, int) bool { return false }
+	never := func([]string, int) bool { return false }
 	list := o.pieces(d)
 	switch by {
 	case Tokens:
@@ -56,7 +56,7 @@ func (o *cutter) document(ctx context.Context, d *parse.Document) ([]retrieve.Ch
 		if err != nil {
 			return nil, err
 		}
-		return o.pack(slices.Values(cut), func(_ *piece, i int) bool { return far[i] }), nil
+		return o.pack(slices.Values(cut), func(_ []string, i int) bool { return far[i] }), nil
 	case ParentChild:
 		return o.parents(list), nil
 	}
@@ -64,7 +64,7 @@ func (o *cutter) document(ctx context.Context, d *parse.Document) ([]retrieve.Ch
 }
 
 // newSection breaks where other headings are above.
-func newSection(p *piece, _ int) bool { return len(p.opens) > 0 }
+func newSection(opens []string, _ int) bool { return len(opens) > 0 }
 
 // cutAll cuts pieces that are too large. A place in always cuts all texts at that place.
 func (o *cutter) cutAll(list iter.Seq[piece], place, always int) iter.Seq[piece] {
@@ -104,7 +104,7 @@ type open struct {
 
 // pack fills chunks with pieces. breaks says before which piece a chunk ends though it has room;
 // nil is the rule of Recursive.
-func (o *cutter) pack(list iter.Seq[piece], breaks func(p *piece, i int) bool) []retrieve.Chunk {
+func (o *cutter) pack(list iter.Seq[piece], breaks func(opens []string, i int) bool) []retrieve.Chunk {
 	var chunks []retrieve.Chunk
 	var c open
 	var before piece
@@ -123,7 +123,7 @@ func (o *cutter) pack(list iter.Seq[piece], breaks func(p *piece, i int) bool) [
 		if c.pieces > 0 {
 			ends := c.tokens+p.tokens > o.Size || p.alone || before.alone
 			if !ends && breaks != nil {
-				ends = breaks(&p, i)
+				ends = breaks(p.opens, i)
 			} else if !ends {
 				ends = len(p.opens) > 0 && c.tokens >= o.Size/2
 			}
