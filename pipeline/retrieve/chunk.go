@@ -1,6 +1,7 @@
 package retrieve
 
 import (
+	"strings"
 	"time"
 )
 
@@ -66,15 +67,16 @@ type Lines struct {
 // the headings, the context and the text.
 func (d *Document) Searched(chunk int) string {
 	c := &d.Chunks[chunk]
-	parts := make([]byte, 0, len(d.Title)+len(c.Context)+len(c.Text)+64)
+	var b strings.Builder
+	b.Grow(len(d.Title) + len(c.Context) + len(c.Text) + 64)
 	add := func(text string) {
 		if text == "" {
 			return
 		}
-		if len(parts) > 0 {
-			parts = append(parts, '\n')
+		if b.Len() > 0 {
+			b.WriteByte('\n')
 		}
-		parts = append(parts, text...)
+		b.WriteString(text)
 	}
 	add(d.Title)
 	for _, h := range c.Headings {
@@ -84,7 +86,7 @@ func (d *Document) Searched(chunk int) string {
 	}
 	add(c.Context)
 	add(c.Text)
-	return string(parts)
+	return b.String()
 }
 
 // DocumentInfo is what ingestion needs to know about a document that is in the index.

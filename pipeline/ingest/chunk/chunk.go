@@ -1,6 +1,7 @@
 package chunk
 
 import (
+	"bytes"
 	"context"
 	"iter"
 	"math"
@@ -35,7 +36,7 @@ func (o *cutter) document(ctx context.Context, d *parse.Document) ([]retrieve.Ch
 			by = Structure
 		}
 	}
-	never := func(*piece, int) bool { return false }
+	never := func([]string, int) bool { return false }
 	list := o.pieces(d)
 	switch by {
 	case Tokens:
@@ -55,7 +56,7 @@ func (o *cutter) document(ctx context.Context, d *parse.Document) ([]retrieve.Ch
 		if err != nil {
 			return nil, err
 		}
-		return o.pack(slices.Values(cut), func(_ *piece, i int) bool { return far[i] }), nil
+		return o.pack(slices.Values(cut), func(_ []string, i int) bool { return far[i] }), nil
 	case ParentChild:
 		return o.parents(list), nil
 	}
@@ -63,7 +64,7 @@ func (o *cutter) document(ctx context.Context, d *parse.Document) ([]retrieve.Ch
 }
 
 // newSection breaks where other headings are above.
-func newSection(p *piece, _ int) bool { return len(p.opens) > 0 }
+func newSection(opens []string, _ int) bool { return len(opens) > 0 }
 
 // cutAll cuts pieces that are too large. A place in always cuts all texts at that place.
 func (o *cutter) cutAll(list iter.Seq[piece], place, always int) iter.Seq[piece] {
@@ -94,7 +95,7 @@ func (o *cutter) cutOne(p piece, place, always int) iter.Seq[piece] {
 
 // open is the chunk that is being filled.
 type open struct {
-	b      strings.Builder
+	b      []byte // the memory of the chunk before
 	chunk  retrieve.Chunk
 	tokens int
 	pieces int
@@ -103,16 +104,16 @@ type open struct {
 
 // pack fills chunks with pieces. breaks says before which piece a chunk ends though it has room;
 // nil is the rule of Recursive.
-func (o *cutter) pack(list iter.Seq[piece], breaks func(p *piece, i int) bool) []retrieve.Chunk {
+func (o *cutter) pack(list iter.Seq[piece], breaks func(opens []string, i int) bool) []retrieve.Chunk {
 	var chunks []retrieve.Chunk
 	var c open
 	var before piece
 	flush := func() {
-		if text := strings.TrimRight(c.b.String(), " \t\n"); strings.TrimSpace(text) != "" && o.pay(&c) {
-			c.chunk.Text = text
+		if text := bytes.TrimRight(c.b, " \t\n"); len(bytes.TrimSpace(text)) > 0 && o.pay(&c, len(text)) {
+			c.chunk.Text = string(text)
 			chunks = meter.Append(o.m, chunks, c.chunk)
 		}
-		c = open{}
+		c = open{b: c.b[:0]}
 	}
 	i := 0
 	for p := range list {
@@ -122,12 +123,15 @@ func (o *cutter) pack(list iter.Seq[piece], breaks func(p *piece, i int) bool) [
 		if c.pieces > 0 {
 			ends := c.tokens+p.tokens > o.Size || p.alone || before.alone
 			if !ends && breaks != nil {
-				ends = breaks(&p, i)
+				ends = breaks(p.opens, i)
 			} else if !ends {
 				ends = len(p.opens) > 0 && c.tokens >= o.Size/2
 			}
 			if ends {
-				last, exact := c.b.String(), c.exact
+				last, exact := "", c.exact
+				if o.Overlap > 0 {
+					last = string(c.b)
+				}
 				flush()
 				if o.Overlap > 0 && !p.alone && !before.alone && p.tokens+o.Overlap <= o.Size && len(p.opens) == 0 {
 					c.repeat(o, last, &before, exact)
@@ -142,9 +146,8 @@ func (o *cutter) pack(list iter.Seq[piece], breaks func(p *piece, i int) bool) [
 	return chunks
 }
 
-// pay draws the memory of a chunk, with the copies of its headings that an index keeps.
-func (o *cutter) pay(c *open) bool {
-	n := c.b.Cap()
+// pay draws the memory of a chunk of n bytes, with the copies of its headings that an index keeps.
+func (o *cutter) pay(c *open, n int) bool {
 	for _, h := range c.chunk.Headings {
 		n += len(h)
 	}
@@ -158,7 +161,7 @@ func (c *open) repeat(o *cutter, last string, before *piece, exact bool) {
 		return
 	}
 	text := last[at:]
-	c.b.WriteString(text)
+	c.b = append(c.b, text...)
 	c.tokens, c.pieces = o.Count(text), 1
 	c.exact = exact
 	c.chunk.Headings, c.chunk.Page, c.chunk.Lines = before.headings, before.page, before.lines
@@ -171,13 +174,13 @@ func (c *open) add(p *piece) {
 	if c.pieces == 0 {
 		c.chunk.Headings, c.chunk.Page, c.chunk.Lines = slices.Clip(p.headings), p.page, p.lines
 		c.exact = p.exact
-		c.b.WriteString(p.text)
+		c.b = append(c.b, p.text...)
 	} else {
-		c.b.WriteString(p.glue)
+		c.b = append(c.b, p.glue...)
 		for _, h := range p.opens {
-			c.b.WriteString(h + "\n")
+			c.b = append(append(c.b, h...), '\n')
 		}
-		c.b.WriteString(p.text)
+		c.b = append(c.b, p.text...)
 		c.chunk.Lines.To = max(c.chunk.Lines.To, p.lines.To)
 		if p.page > max(c.chunk.Page, c.chunk.PageEnd) {
 			c.chunk.PageEnd = p.page

@@ -3,6 +3,7 @@ package chunk
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -169,6 +170,18 @@ func TestPages(t *testing.T) {
 }
 
 // letters tells texts apart by whether they speak of trains.
+// The text of a chunk is copied together in one piece of memory, and then once more.
+func TestChunksCostOneCopy(t *testing.T) {
+	d := parsed(t, "a.go", strings.Repeat("// F does.\nfunc F() {\n\tx := aNameThatIsLong(1)\n}\n\n", 20_000))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	cut(t, d, Options{})
+	runtime.ReadMemStats(&after)
+	if n, size := int(after.TotalAlloc-before.TotalAlloc), len(d.Blocks[0].Text); n > 2*size {
+		t.Errorf("%d bytes allocated for a text of %d", n, size)
+	}
+}
+
 type letters struct{}
 
 func (letters) Model(context.Context) (retrieve.Model, error) {

@@ -15,7 +15,8 @@ func (o *cutter) declarations(list iter.Seq[piece]) iter.Seq[piece] {
 			}
 			for unit := range units {
 				if unit.tokens = o.Count(unit.text); !p.whole && unit.tokens > o.Size {
-					if !o.declaration(&unit, yield) {
+					large := unit // only these need memory of their own
+					if !o.declaration(&large, yield) {
 						return
 					}
 				} else if !yield(unit) {

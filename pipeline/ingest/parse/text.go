@@ -16,8 +16,8 @@ const guessWork = 4 << 20
 // decodeText returns a text as UTF-8 with \n as the end of lines. The first declared charset counts
 // that is one; empty ones are none.
 func (j *job) decodeText(data []byte, declared ...string) (text string, err error) {
-	copies := 2 * len(data) // at the same time
-	if !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 || bytes.IndexByte(data, '\x1b') >= 0 {
+	copies, valid := 2*len(data), utf8.Valid(data) // copies at the same time
+	if !valid || bytes.IndexByte(data, 0) >= 0 || bytes.IndexByte(data, '\x1b') >= 0 {
 		copies *= 4
 		j.m.Work(guessWork)
 	} else if bytes.IndexByte(data, '\r') >= 0 {
@@ -32,7 +32,8 @@ func (j *job) decodeText(data []byte, declared ...string) (text string, err erro
 	}
 	c := charset.Of(data, declared...)
 	text = string(c.Decode(data[c.Mark:]))
-	if isBinary([]byte(text[:min(len(text), 64<<10)])) || strings.IndexByte(text, 0) >= 0 {
+	same := valid && c.Decoder() == nil && c.Mark == 0 // as what was judged already
+	if !same && isBinary([]byte(text[:min(len(text), 64<<10)])) || strings.IndexByte(text, 0) >= 0 {
 		return "", ErrBinary
 	}
 	text = strings.ReplaceAll(text, "\u00ad", "") // soft hyphens are no letters

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -89,6 +90,28 @@ func TestForgetting(t *testing.T) {
 	}
 	if norm := cosine(after[0], after[0]); math.Abs(norm-1) > 1e-5 {
 		t.Errorf("many words: length² %v", norm)
+	}
+}
+
+// What was learned outlives the garbage collections of a large ingestion.
+func TestLearningIsKept(t *testing.T) {
+	var text strings.Builder
+	for i := range 2000 {
+		fmt.Fprintf(&text, "word%d ", i)
+	}
+	e := newEmbedder(must(open(data)))
+	var before, after runtime.MemStats
+	for range 2 {
+		runtime.GC()
+		runtime.GC() // a sync.Pool is empty after two
+		runtime.ReadMemStats(&before)
+		if _, err := e.Embed(t.Context(), retrieve.SideDocument, []string{text.String()}); err != nil {
+			t.Fatal(err)
+		}
+		runtime.ReadMemStats(&after)
+	}
+	if n := after.TotalAlloc - before.TotalAlloc; n > 64<<10 {
+		t.Errorf("%d bytes allocated for words that were met before", n)
 	}
 }
 

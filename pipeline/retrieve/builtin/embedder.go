@@ -32,13 +32,11 @@ func Embedder() retrieve.Embedder { return embedder() }
 type vectorizer struct {
 	table *table
 	model retrieve.Model
-	work  sync.Pool // of *work
+	work  chan *work // what was learned: a sync.Pool loses it while a large ingestion collects garbage
 }
 
 func newEmbedder(t *table) *vectorizer {
-	e := &vectorizer{table: t, model: retrieve.Model{ID: "builtin:" + hex.EncodeToString([]byte(t.digest)), Dimension: t.dimension}}
-	e.work.New = func() any { return &work{known: make(map[string]int32)} }
-	return e
+	return &vectorizer{table: t, model: retrieve.Model{ID: "builtin:" + hex.EncodeToString([]byte(t.digest)), Dimension: t.dimension}, work: make(chan *work, maxKept)}
 }
 
 func (e *vectorizer) Model(context.Context) (retrieve.Model, error) { return e.model, nil }
@@ -62,8 +60,8 @@ func (e *vectorizer) Embed(ctx context.Context, _ retrieve.Side, texts []string)
 }
 
 func (e *vectorizer) share(ctx context.Context, texts []string, vectors [][]float32) {
-	w := e.work.Get().(*work)
-	defer e.work.Put(w)
+	w := e.take()
+	defer e.keep(w)
 	all := make([]float32, len(texts)*e.table.dimension)
 	for i, text := range texts {
 		v := all[i*e.table.dimension:][:e.table.dimension:e.table.dimension]
@@ -71,6 +69,24 @@ func (e *vectorizer) share(ctx context.Context, texts []string, vectors [][]floa
 			return
 		}
 		vectors[i] = v
+	}
+}
+
+// take returns memory for a share.
+func (e *vectorizer) take() *work {
+	select {
+	case w := <-e.work:
+		return w
+	default:
+		return &work{known: make(map[string]int32)}
+	}
+}
+
+// keep keeps the memory for another share, unless there is enough.
+func (e *vectorizer) keep(w *work) {
+	select {
+	case e.work <- w:
+	default:
 	}
 }
 
@@ -87,6 +103,8 @@ const (
 	unknown = -1 // the number of a word that is not counted
 	// maxKnown bounds the words that are remembered, 8 MiB of vectors.
 	maxKnown = 1 << 14
+	// maxKept is how many shares have memory that is kept.
+	maxKept = 2
 	// checkEvery is how many words are read between two looks at the context.
 	checkEvery = 1 << 12
 )

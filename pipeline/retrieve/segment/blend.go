@@ -96,6 +96,6 @@ func centre(vectors [][]float32) {
 		for i := range x {
 			x[i] -= float32(mean[i] / float64(len(vectors)))
 		}
-		vectors[n] = unit(x)
+		vectors[n] = appendUnit(nil, x)
 	}
 }

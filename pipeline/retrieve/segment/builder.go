@@ -39,6 +39,8 @@ type Builder struct {
 	runTerms []uint32 // for each chunk the run of its terms …
 	runTF    []uint16 // … and how often each occurs
 	runEnd   []uint32
+	chunks   []uint32 // the same, in the order of the terms
+	tfs      []uint16
 
 	content content
 	summed  []byte // the memory for what is summed
@@ -63,6 +65,7 @@ type content struct {
 func NewBuilder(a *analysis.Analyzer) *Builder {
 	b := &Builder{analyzer: a, scanner: a.Scanner("")}
 	b.forget()
+	b.Reset(0, retrieve.VectorsF32)
 	return b
 }
 
@@ -80,7 +83,14 @@ func (b *Builder) Reset(dim int, form retrieve.VectorForm) {
 		b.forget()
 	}
 	b.used, b.runTerms, b.runTF, b.runEnd = b.used[:0], b.runTerms[:0], b.runTF[:0], b.runEnd[:0]
-	b.content = content{vectors: vectors{dim: dim, int8: form == retrieve.VectorsInt8}}
+	c := &b.content
+	for _, a := range []*arena{&c.docs, &c.chunks, &c.names, &c.posts} {
+		a.off, a.data = append(a.off[:0], 0), a.data[:0]
+	}
+	c.first, c.lengths, c.parents, c.sums = c.first[:0], c.lengths[:0], c.parents[:0], c.sums[:0]
+	v := &c.vectors
+	v.dim, v.int8 = dim, form == retrieve.VectorsInt8
+	v.chunks, v.f32, v.q8, v.scale, v.sums = v.chunks[:0], v.f32[:0], v.q8[:0], v.scale[:0], v.sums[:0]
 }
 
 // Add adds a document. Its number is given to [Segment] when it is encoded. A document may take seconds: if ctx
@@ -89,9 +99,6 @@ func (b *Builder) Add(ctx context.Context, d *retrieve.Document) error {
 	c := &b.content
 	base := len(c.lengths)
 	c.first = append(c.first, uint32(base))
-	if c.docs.off == nil {
-		c.docs.off = []uint32{0}
-	}
 	c.docs.data = appendDocument(c.docs.data, d)
 	c.docs.end()
 	isParent := make(map[int]bool)
@@ -120,9 +127,6 @@ func (b *Builder) addChunk(d *retrieve.Document, chunk *retrieve.Chunk, base int
 	c.parents = append(c.parents, parent)
 	first, second := b.sum(d, chunk)
 	c.sums = append(c.sums, first, second)
-	if c.chunks.off == nil {
-		c.chunks.off = []uint32{0}
-	}
 	c.chunks.data = appendChunk(c.chunks.data, chunk)
 	c.chunks.end()
 	if searched {
@@ -229,7 +233,8 @@ func (b *Builder) count(term, chunk uint32) {
 // none. Until [SetNumbers] all documents have the number 0.
 func (b *Builder) Encode() (data, vectors []byte) {
 	c := &b.content
-	c.nums = make([]int64, len(c.first))
+	c.nums = slices.Grow(c.nums[:0], len(c.first))[:len(c.first)]
+	clear(c.nums)
 	slices.SortFunc(b.used, func(x, y uint32) int { return bytes.Compare(b.name(x), b.name(y)) })
 	// Turn the runs of the chunks into postings, which lie in the order of the terms.
 	next := b.place
@@ -238,7 +243,8 @@ func (b *Builder) Encode() (data, vectors []byte) {
 		next[term] = total
 		total += b.df[term]
 	}
-	chunks, tfs := make([]uint32, total), make([]uint16, total)
+	b.chunks, b.tfs = slices.Grow(b.chunks[:0], int(total)), slices.Grow(b.tfs[:0], int(total))
+	chunks, tfs := b.chunks[:total], b.tfs[:total]
 	from := uint32(0)
 	for chunk, end := range b.runEnd {
 		for i := from; i < end; i++ {
@@ -248,7 +254,6 @@ func (b *Builder) Encode() (data, vectors []byte) {
 		}
 		from = end
 	}
-	c.names, c.posts = arena{off: []uint32{0}}, arena{off: []uint32{0}}
 	at := uint32(0)
 	for _, term := range b.used {
 		n := b.df[term]
@@ -284,7 +289,7 @@ func (c *content) encode() (data, vectors []byte) {
 	data = c.names.append(data)
 	data = c.posts.append(data)
 	if c.vectors.len() > 0 {
-		vectors = c.vectors.append(nil)
+		vectors = c.vectors.append(make([]byte, 0, c.vectors.bytes()))
 	}
 	return data, vectors
 }

@@ -46,6 +46,27 @@ func TestAddEnds(t *testing.T) {
 	}
 }
 
+// A builder makes its next segment in the memory of the one before: only the bytes are new.
+func TestNextSegmentIsCheap(t *testing.T) {
+	b, d := NewBuilder(analysis.New(analysis.Options{})), retrieve.Document{ID: "a"}
+	for i := range 500 {
+		d.Chunks = append(d.Chunks, retrieve.Chunk{Text: fmt.Sprintf("word%d other%d common text", i, i%7), Headings: []string{"one"}, Vector: make([]float32, 32)})
+	}
+	var before, after runtime.MemStats
+	size := 0
+	for range 2 {
+		runtime.ReadMemStats(&before)
+		b.Reset(32, retrieve.VectorsF32)
+		add(t, b, &d)
+		data, vectors := b.Encode()
+		size = len(data) + len(vectors)
+		runtime.ReadMemStats(&after)
+	}
+	if n := int(after.TotalAlloc - before.TotalAlloc); n > size*3/2 {
+		t.Errorf("%d bytes allocated for a segment of %d", n, size)
+	}
+}
+
 // FuzzBuilderTerms holds that a text has the same terms in an index as a query with that text:
 // a builder looks at whole words, and an analyzer at the text.
 func FuzzBuilderTerms(f *testing.F) {

@@ -27,9 +27,17 @@ func (r *recentTerms) find(token []byte) *recentTerm {
 	if len(token) > recentBytes {
 		return nil
 	}
-	var b [recentBytes]byte
-	copy(b[:], token)
-	key := [2]uint64{binary.LittleEndian.Uint64(b[:8]), binary.LittleEndian.Uint64(b[8:])}
+	n := len(token)
+	if cap(token) < recentBytes {
+		token = append(make([]byte, 0, recentBytes), token...)
+	}
+	token = token[:recentBytes] // what lies behind the token is masked
+	key := [2]uint64{binary.LittleEndian.Uint64(token), 0}
+	if n < 8 {
+		key[0] &= 1<<(8*n) - 1
+	} else {
+		key[1] = binary.LittleEndian.Uint64(token[8:]) & (1<<(8*(n-8)) - 1)
+	}
 	hash := (key[0] ^ bits.RotateLeft64(key[1], 29)) * 0x9e3779b97f4a7c15
 	t := &r[hash>>(64-recentBits)]
 	if t.token != key {

@@ -30,35 +30,42 @@ func stride(dim int) int { return (dim + 7) &^ 7 }
 
 func (v *vectors) len() int { return len(v.chunks) }
 
-// unit scales a vector to length 1. A vector of zeros stays as it is.
-func unit(v []float32) []float32 {
+// appendUnit appends a vector, scaled to length 1. A vector of zeros stays as it is.
+func appendUnit(dst, v []float32) []float32 {
 	sum := 0.0
 	for _, x := range v {
 		sum += float64(x) * float64(x)
 	}
-	out := make([]float32, len(v))
+	at := len(dst)
+	dst = append(dst, v...)
 	if sum == 0 || math.IsInf(sum, 0) || math.IsNaN(sum) {
-		return out
+		clear(dst[at:])
+		return dst
 	}
 	by := 1 / math.Sqrt(sum)
 	for i, x := range v {
-		out[i] = float32(float64(x) * by)
+		dst[at+i] = float32(float64(x) * by)
 	}
-	return out
+	return dst
 }
 
 // add adds the vector of a chunk, of any length.
 func (v *vectors) add(chunk uint32, x []float32) {
 	v.chunks = append(v.chunks, chunk)
-	x = unit(x)
+	at := len(v.f32)
+	v.f32 = appendUnit(v.f32, x)
 	if !v.int8 {
-		v.f32 = append(v.f32, x...)
 		return
 	}
 	var scale float32
 	var sum int32
-	v.q8, scale, sum = quantize(v.q8, x)
-	v.scale, v.sums = append(v.scale, scale), append(v.sums, sum)
+	v.q8, scale, sum = quantize(v.q8, v.f32[at:])
+	v.f32, v.scale, v.sums = v.f32[:at], append(v.scale, scale), append(v.sums, sum)
+}
+
+// bytes is what append writes.
+func (v *vectors) bytes() int {
+	return 12 + 4*(len(v.chunks)+len(v.f32)+len(v.scale)) + len(v.q8)
 }
 
 // quantize appends a vector in 7 bits, and returns the value of a step and the sum.
@@ -189,7 +196,7 @@ type target struct {
 }
 
 func newTarget(v []float32) *target {
-	t := &target{f32: unit(v)}
+	t := &target{f32: appendUnit(nil, v)}
 	var q []byte
 	q, t.scale, t.sum = quantize(nil, t.f32)
 	for i := 0; i < len(q); i += 8 {

@@ -7,6 +7,7 @@ package charset
 import (
 	"bytes"
 	"cmp"
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"strings"
@@ -89,6 +90,10 @@ var marks = map[string][2]int{"utf-8": {0, 3}, "utf-16le": {3, 5}, "utf-16be": {
 func count(text []byte) (high, good, bad int) {
 	high = -1
 	for i := 0; i < len(text); {
+		if len(text)-i >= 8 && binary.LittleEndian.Uint64(text[i:])&0x8080808080808080 == 0 {
+			i += 8 // most texts are ASCII
+			continue
+		}
 		if text[i] < utf8.RuneSelf {
 			i++
 			continue
@@ -122,7 +127,11 @@ func wrong(text []byte) int {
 }
 
 // Decode returns a text of the charset as UTF-8. What is not valid becomes U+FFFD. A mark is not left out.
+// Valid UTF-8 is returned itself, and not copied.
 func (c *Charset) Decode(text []byte) []byte {
+	if c.enc == nil && utf8.Valid(text) {
+		return text
+	}
 	if c.enc == nil {
 		return bytes.ToValidUTF8(text, []byte("\uFFFD"))
 	}
