@@ -168,8 +168,8 @@ func TestSciFactThroughBuilds(t *testing.T) {
 }
 
 // TestSciFactWithFeedbackAndRerank scores the whole pipeline. Nothing in it was
-// tuned on this collection: its values are those that field-reranker/tune finds
-// on Cranfield.
+// tuned on this collection: its values were chosen on
+// Cranfield.
 func TestSciFactWithFeedbackAndRerank(t *testing.T) {
 	s := needSciFact(t)
 	g := newGuests(t, s.folder)

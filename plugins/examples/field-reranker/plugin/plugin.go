@@ -27,7 +27,7 @@ type Reranker struct {
 
 	tokens []uint32 // of all items, one after the other
 	spans  []span
-	rated  []Parts
+	rated  []parts
 }
 
 // span is the range of an item in tokens.
@@ -100,11 +100,11 @@ func (r *Reranker) tokenize(from int, title, text string) span {
 //
 // When no row has a word of the query, scores stay as they are.
 func (r *Reranker) Rerank(query string, rows Rows, scores []float64) {
-	r.settings.Blend(scores, r.Rate(query, rows))
+	r.settings.blend(scores, r.rate(query, rows))
 }
 
-// Rate returns the parts of every row's rating. They are valid until the next call.
-func (r *Reranker) Rate(query string, rows Rows) []Parts {
+// rate returns the parts of every row's rating. They are valid until the next call.
+func (r *Reranker) rate(query string, rows Rows) []parts {
 	r.v.forget()
 	r.read(rows)
 	r.rater.begin(query)
@@ -115,8 +115,8 @@ func (r *Reranker) Rate(query string, rows Rows) []Parts {
 	return r.rated
 }
 
-// Blend does the same as Rerank for rows with known ratings.
-func (s *Settings) Blend(scores []float64, rated []Parts) {
+// blend does the same as Rerank for rows with known ratings.
+func (s *Settings) blend(scores []float64, rated []parts) {
 	highest := 0.0
 	for _, p := range rated {
 		highest = max(highest, s.rating(p))
@@ -129,7 +129,7 @@ func (s *Settings) Blend(scores []float64, rated []Parts) {
 	}
 }
 
-func (s *Settings) rating(p Parts) float64 {
+func (s *Settings) rating(p parts) float64 {
 	return p.Words + s.Title*p.Title + s.Proximity*p.Proximity + s.Grams*p.Grams
 }
 

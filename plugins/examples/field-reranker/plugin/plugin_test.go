@@ -64,7 +64,7 @@ func ExampleReranker_Rerank() {
 // TestParts compares with the formulas, computed by hand.
 func TestParts(t *testing.T) {
 	r := ofItems(t, `{"k1": 1.5, "b": 0.75, "stem": false, "stop_words": ["the"]}`)
-	got := r.Rate("aaa bbb", itemRows{{"aaa", "aaa\n\naaa the bbb"}, {"", "ccc ddd bbb"}, {"", "aab"}})
+	got := r.rate("aaa bbb", itemRows{{"aaa", "aaa\n\naaa the bbb"}, {"", "ccc ddd bbb"}, {"", "aab"}})
 	idf := func(n float64) float64 { return math.Log1p((3 - n + 0.5) / (n + 0.5)) }
 	bm25 := func(tf, k1, b, length, average float64) float64 { return tf / (tf + k1*(1-b+b*length/average)) }
 	a, b := idf(1), idf(2)
@@ -74,7 +74,7 @@ func TestParts(t *testing.T) {
 		return 2 * idf(float64(n)) * bm25(tf, 1.2, 0.75, length, 14.0/3) / 4
 	}
 	near := func(accumulated float64) float64 { return min(1, b) * words(accumulated, 3) }
-	want := []Parts{
+	want := []parts{
 		{
 			Words: a*words(2, 3) + b*words(1, 3),
 			Title: a * bm25(1, 1.2, 0.5, 1, 1.0/3),
@@ -170,10 +170,10 @@ func TestCallsDoNotInfluenceEachOther(t *testing.T) {
 			for j := range maxLearned / 4 {
 				fmt.Fprintf(&many, "w%dx%d ", i, j)
 			}
-			used.Rate(fmt.Sprintf("limes w%dx7 red", i), append(itemRows{{"", many.String()}}, rows...))
+			used.rate(fmt.Sprintf("limes w%dx7 red", i), append(itemRows{{"", many.String()}}, rows...))
 		}
-		want := slices.Clone(fresh().Rate("red limes", rows))
-		if got := used.Rate("red limes", rows); !slices.Equal(got, want) {
+		want := slices.Clone(fresh().rate("red limes", rows))
+		if got := used.rate("red limes", rows); !slices.Equal(got, want) {
 			t.Errorf("%s: got %v, want %v", name, got, want)
 		}
 		if len(used.v.entries)-used.v.frozen.entries > maxLearned {

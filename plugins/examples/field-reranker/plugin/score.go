@@ -8,8 +8,8 @@ const (
 	titleGap        = 8 // words between title and text, so that they do not count as close
 )
 
-// Parts are the parts of a rating; see the package comment.
-type Parts struct{ Words, Title, Proximity, Grams float64 }
+// parts are the parts of a rating; see the package comment.
+type parts struct{ Words, Title, Proximity, Grams float64 }
 
 // queryTerm is a term of the query with its counts in one item.
 type queryTerm struct {
@@ -96,7 +96,7 @@ func grown(s []uint16, n int) []uint16 {
 }
 
 // rate rates a document. The first titleTokens of its tokens are its title.
-func (r *rater) rate(tokens []uint32, titleTokens int) Parts {
+func (r *rater) rate(tokens []uint32, titleTokens int) parts {
 	var lengths struct{ terms, title, grams int }
 	place, last, lastPlace := 0, -1, 0
 	for i, token := range tokens {
@@ -138,7 +138,7 @@ func (r *rater) rate(tokens []uint32, titleTokens int) Parts {
 }
 
 // sum computes the parts from the counts of rate, and clears the counts.
-func (r *rater) sum(terms, title, grams int) (p Parts) {
+func (r *rater) sum(terms, title, grams int) (p parts) {
 	s := r.stats
 	norm := length(r.k1, r.b, terms, s.average(s.termTotal))
 	titleNorm := length(titleK1, titleB, title, s.average(s.titleTotal))

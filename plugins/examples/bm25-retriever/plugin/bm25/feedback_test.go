@@ -100,14 +100,6 @@ func TestFeedbackFinds(t *testing.T) {
 	}
 }
 
-func TestSearchFunc(t *testing.T) {
-	x := feedbackIndex(Feedback{Model: RM3, Docs: 1, Terms: 10, Weight: 0.5})
-	without := func(doc int) bool { return doc != 0 }
-	if got := x.SearchFunc("a", 10, without); len(got) != 1 || got[0].Doc != 1 {
-		t.Errorf("found %v, want only the second document, and its words for feedback", got)
-	}
-}
-
 func TestFeedbackValidate(t *testing.T) {
 	for _, c := range []struct {
 		f    Feedback

@@ -24,11 +24,7 @@ func (x *Index) Terms() int { return len(x.start) - 1 }
 // equals the document that was added earlier comes first. A term counts as often as it
 // occurs in the query. With feedback, the second search may find documents that share no
 // term with the query itself.
-func (x *Index) Search(query string, k int) []Hit { return x.SearchFunc(query, k, nil) }
-
-// SearchFunc is like Search, but returns only documents for which keep is true; nil means
-// all. The statistics are those of all documents.
-func (x *Index) SearchFunc(query string, k int, keep func(doc int) bool) []Hit {
+func (x *Index) Search(query string, k int) []Hit {
 	if k <= 0 || len(x.norm) == 0 {
 		return nil
 	}
@@ -39,13 +35,13 @@ func (x *Index) SearchFunc(query string, k int, keep func(doc int) bool) []Hit {
 		}
 	}
 	if !x.opts.Feedback.on() {
-		return x.pass(terms, k, keep)
+		return x.pass(terms, k)
 	}
-	hits := x.pass(terms, x.opts.Feedback.Docs, keep)
+	hits := x.pass(terms, x.opts.Feedback.Docs)
 	if len(hits) == 0 {
 		return nil
 	}
-	return x.pass(x.expand(terms, hits), k, keep)
+	return x.pass(x.expand(terms, hits), k)
 }
 
 // weighted is a term with its weight in a query.
@@ -55,12 +51,12 @@ type weighted struct {
 }
 
 // pass scores the documents by one query.
-func (x *Index) pass(query []weighted, k int, keep func(int) bool) []Hit {
+func (x *Index) pass(query []weighted, k int) []Hit {
 	scores := make([]float64, len(x.norm))
 	for _, q := range query {
 		x.accumulate(scores, q.term, q.weight)
 	}
-	return best(scores, k, keep)
+	return best(scores, k)
 }
 
 // accumulate adds what one term contributes to the documents that have it.
@@ -75,10 +71,10 @@ func (x *Index) accumulate(scores []float64, term uint32, weight float64) {
 }
 
 // best selects the k highest scores above zero.
-func best(scores []float64, k int, keep func(int) bool) []Hit {
+func best(scores []float64, k int) []Hit {
 	var h hits
 	for doc, score := range scores {
-		if score <= 0 || len(h) == k && score <= h[0].Score || keep != nil && !keep(doc) {
+		if score <= 0 || len(h) == k && score <= h[0].Score {
 			continue
 		}
 		if len(h) == k {
