@@ -32,9 +32,6 @@ type Callback struct {
 // list; copy what you want to keep. The zero value has no items.
 type ItemsView struct{ items []Item }
 
-// ViewItems returns the view of items, for code other than a build that calls a [Callback].
-func ViewItems(items []Item) ItemsView { return ItemsView{items} }
-
 // Len returns the number of items.
 func (v ItemsView) Len() int { return len(v.items) }
 
@@ -48,9 +45,6 @@ func (v ItemsView) Copy() []Item { return core.CloneItems(v.items) }
 // ResultView shows a callback the result of a build. It copies only what the callback asks
 // for, and is valid until the callback returns.
 type ResultView struct{ result *Result }
-
-// ViewResult returns the view of r, for code other than a build that calls a [Callback].
-func ViewResult(r *Result) ResultView { return ResultView{r} }
 
 // Items returns the items of the window.
 func (v ResultView) Items() ItemsView { return ItemsView{v.result.Window.Items} }

@@ -38,8 +38,6 @@ type Options struct {
 	Timeout time.Duration
 	// Retries is how often a request is repeated. Below 0 means never.
 	Retries int
-	// Timeouts is how many times in all a request may get no answer in time. 0 means once.
-	Timeouts int
 	// Concurrency is how many requests run at the same time. Others wait. It is at least 1.
 	Concurrency int
 	// Rate is the largest number of requests that begin in a second. 0 means no limit.
@@ -114,7 +112,7 @@ func (c *Client) Post(ctx context.Context, r Request) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	pause, timeouts := c.o.Pause, 0
+	pause := c.o.Pause
 	for try := 0; ; try++ {
 		if err := c.pace.wait(ctx); err != nil {
 			return err
@@ -127,10 +125,7 @@ func (c *Client) Post(ctx context.Context, r Request) error {
 		if !errors.As(err, &failed) {
 			return err
 		}
-		if failed.Kind == Timeout {
-			timeouts++
-		}
-		if !failed.again || try >= c.o.Retries || timeouts >= max(1, c.o.Timeouts) {
+		if !failed.again || try >= c.o.Retries {
 			return failed
 		}
 		wait := min(pause+rand.N(pause/4+1), longestPause)
@@ -141,7 +136,7 @@ func (c *Client) Post(ctx context.Context, r Request) error {
 		if until, ok := ctx.Deadline(); ok && time.Until(until) < wait { // the pause would take all that is left
 			return failed
 		}
-		if wait >= time.Second || failed.Kind == Timeout {
+		if wait >= time.Second {
 			observe.Note(ctx, fmt.Sprintf("%s: %s: asks again in %s", c.o.Name, failed.did(), wait.Round(100*time.Millisecond)))
 		}
 		if sleep(ctx, wait) != nil {
@@ -196,7 +191,7 @@ func (c *Client) unanswered(ctx context.Context, err error) *Error {
 		err = of.Err
 	}
 	if ctx.Err() != nil {
-		return &Error{Kind: Timeout, again: true, text: fmt.Sprintf("no answer within %v (%s)", c.o.Timeout, c.o.Advice.Slow)}
+		return &Error{Kind: Timeout, text: fmt.Sprintf("no answer within %v (%s)", c.o.Timeout, c.o.Advice.Slow)}
 	}
 	return &Error{Kind: Unavailable, again: true, text: fmt.Sprintf("%s (is the server running, and base_url right?)", c.Safe(err.Error()))}
 }
