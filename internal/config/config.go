@@ -201,7 +201,7 @@ func (*Keywords) JSONSchema() map[string]any {
 	return strict.Schema(reflect.TypeFor[map[string][]string]())
 }
 
-// PluginNames returns the names of the instances and plugins that retrieve. The ids of their
+// PluginNames returns the names of the instances and plugins that retrieve, also beside a step. The ids of their
 // items begin with these names.
 func (c *Config) PluginNames() (names []string) {
 	for name := range c.Plugins.Instances {
@@ -210,6 +210,9 @@ func (c *Config) PluginNames() (names []string) {
 	for i := range c.Steps {
 		s := &c.Steps[i]
 		names = append(names, s.Use.Name)
+		if s.Shadow != nil {
+			names = append(names, s.Shadow.Use)
+		}
 		for j := range s.Retrievers {
 			names = append(names, s.Retrievers[j].Name)
 		}

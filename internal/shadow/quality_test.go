@@ -121,6 +121,20 @@ func TestQuality(t *testing.T) {
 	}
 }
 
+// A second version that is no instance finds the same documents under its own name.
+func TestQualityOfAnotherName(t *testing.T) {
+	l, err := config.Parse("anchor.yaml", []byte("steps: [{name: s, use: finder, shadow: {use: finder-2}}]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	by := JudgeOf(l, &l.Config)
+	list := found("a")
+	list[0].ID = "finder-2:a"
+	if got := by.ndcg(by.found(list), &question{grades: eval.Grades{"a": 1}}); got != 1 {
+		t.Errorf("nDCG %v, want 1", got)
+	}
+}
+
 // Both versions fill the same window: the best items first, whatever a version says of their tokens, and each document once.
 func TestQualityAtEqualBudgets(t *testing.T) {
 	by := judging(t, `{"question": "q", "documents": ["a", "b"]}`)
