@@ -169,7 +169,6 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// letters tells texts apart by whether they speak of trains.
 // The text of a chunk is copied together in one piece of memory, and then once more.
 func TestChunksCostOneCopy(t *testing.T) {
 	d := parsed(t, "a.go", strings.Repeat("// F does.\nfunc F() {\n\tx := aNameThatIsLong(1)\n}\n\n", 20_000))
@@ -182,6 +181,7 @@ func TestChunksCostOneCopy(t *testing.T) {
 	}
 }
 
+// letters tells texts apart by whether they speak of trains.
 type letters struct{}
 
 func (letters) Model(context.Context) (retrieve.Model, error) {
