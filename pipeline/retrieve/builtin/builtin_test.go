@@ -113,6 +113,9 @@ func TestLearningIsKept(t *testing.T) {
 	if n := after.TotalAlloc - before.TotalAlloc; n > 64<<10 {
 		t.Errorf("%d bytes allocated for words that were met before", n)
 	}
+	if w := e.take(); w.scanner.Text != "" {
+		t.Errorf("a text of %d bytes is kept", len(w.scanner.Text))
+	}
 }
 
 func TestEndedContext(t *testing.T) {

@@ -82,8 +82,9 @@ func (e *vectorizer) take() *work {
 	}
 }
 
-// keep keeps the memory for another share, unless there is enough.
+// keep keeps the memory for another share, unless there is enough. A text is not kept: it may be a piece of a large file.
 func (e *vectorizer) keep(w *work) {
+	w.scanner.Reset("")
 	select {
 	case e.work <- w:
 	default:
