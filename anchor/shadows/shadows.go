@@ -18,7 +18,8 @@ type Mean struct {
 	High float64 `json:"high"`
 }
 
-// Quality compares what both versions found for questions whose documents are known, each question once.
+// Quality compares what both versions found for questions whose documents are known, each question once. A call that the
+// second version failed does not count, so that one that fails where questions are hard looks better than it is.
 type Quality struct {
 	// Questions is how many were compared, and Judged how many there are.
 	Questions int64 `json:"questions"`
