@@ -125,7 +125,6 @@ func TestCutWrites(t *testing.T) {
 	}{
 		{"POST", ctx.Err(), "draining", "send the request again"},
 		{"POST", fmt.Errorf("%w: %w", store.ErrUnknown, ctx.Err()), "outcome_unknown", "read whether"},
-		{"POST", fmt.Errorf("%w: %w", jobs.ErrUnknown, ctx.Err()), "outcome_unknown", "read whether"},
 		{"DELETE", store.Partly(true, ctx.Err()), "outcome_unknown", "send the request again"}, // of several writes, neither all nor nothing
 	} {
 		c := &call{s: s, ctx: ctx, r: httptest.NewRequestWithContext(ctx, v.method, "/", nil)}
@@ -142,7 +141,9 @@ func TestLateWrites(t *testing.T) {
 	defer cancel()
 	s := newServer(t, words, Options{})
 	c := &call{s: s, ctx: ctx, r: httptest.NewRequestWithContext(t.Context(), "POST", "/", nil), w: newWriter(s, httptest.NewRecorder())}
-	if status, doc := c.failure(fmt.Errorf("%w: %w", store.ErrUnknown, ctx.Err())); status != 503 || doc.Error.Reason != "outcome_unknown" || !strings.HasPrefix(doc.Error.Remedy, "read") {
-		t.Errorf("%d %+v", status, doc.Error)
+	for want, err := range map[string]error{"read whether": store.ErrUnknown, "GET /v1/jobs": jobs.ErrUnknown} {
+		if status, doc := c.failure(c.jobError(fmt.Errorf("%w: %w", err, ctx.Err()))); status != 503 || doc.Error.Reason != "outcome_unknown" || !strings.HasPrefix(doc.Error.Remedy, want) {
+			t.Errorf("%v: %d %+v", err, status, doc.Error)
+		}
 	}
 }

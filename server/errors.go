@@ -20,7 +20,6 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/memory"
 	"github.com/anchor-host/anchor-host/pipeline/message"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
-	"github.com/anchor-host/anchor-host/server/jobs"
 	"github.com/anchor-host/anchor-host/store"
 )
 
@@ -86,7 +85,7 @@ func (c *call) failure(err error) (int, failure.Document) {
 		}
 		doc := c.document(err)
 		doc.Error.Reason, doc.Error.Remedy = "draining", "the service ends: send the request again"
-		if errors.Is(err, store.ErrUnknown) || errors.Is(err, jobs.ErrUnknown) { // the write had begun when the request was cut
+		if errors.Is(err, store.ErrUnknown) { // the write had begun when the request was cut
 			doc.Error.Reason, doc.Error.Remedy = "outcome_unknown", "the service ends: "+c.remedyUnknown()
 		}
 		return http.StatusServiceUnavailable, doc
