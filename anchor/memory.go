@@ -157,8 +157,8 @@ func (c *Conversation) Add(ctx context.Context, t pipeline.Turn) (pipeline.Turn,
 	return append(added, t)[0], err
 }
 
-// AddAll adds turns, all or none, and returns them with their numbers. It sets the time of a turn without one to
-// the current time, and counts the tokens if TokenCount is 0.
+// AddAll adds turns, all or none, at most [store.MaxBatch], and returns them with their numbers. It sets the time of a
+// turn without one to the current time, and counts the tokens if TokenCount is 0.
 func (c *Conversation) AddAll(ctx context.Context, turns ...pipeline.Turn) (_ []pipeline.Turn, err error) {
 	turns = slices.Clone(turns)
 	for i := range turns {

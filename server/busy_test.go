@@ -11,6 +11,7 @@ import (
 	"github.com/anchor-host/anchor-host/anchor"
 	"github.com/anchor-host/anchor-host/internal/testkit/storefault"
 	"github.com/anchor-host/anchor-host/pipeline/sqlite"
+	"github.com/anchor-host/anchor-host/server/jobs"
 	"github.com/anchor-host/anchor-host/store"
 )
 
@@ -116,9 +117,32 @@ func TestCutWrites(t *testing.T) {
 	s.cut.Store(true)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	c := &call{s: s, ctx: ctx, r: httptest.NewRequestWithContext(ctx, "POST", "/", nil)}
-	for want, err := range map[string]error{"draining": ctx.Err(), "outcome_unknown": fmt.Errorf("%w: %w", store.ErrUnknown, ctx.Err())} {
-		if status, doc := c.failure(err); status != 503 || doc.Error.Reason != want {
+	for _, v := range []struct {
+		method string
+		err    error
+		reason string
+		remedy string
+	}{
+		{"POST", ctx.Err(), "draining", "send the request again"},
+		{"POST", fmt.Errorf("%w: %w", store.ErrUnknown, ctx.Err()), "outcome_unknown", "read whether"},
+		{"DELETE", store.Partly(true, ctx.Err()), "outcome_unknown", "send the request again"}, // of several writes, neither all nor nothing
+	} {
+		c := &call{s: s, ctx: ctx, r: httptest.NewRequestWithContext(ctx, v.method, "/", nil)}
+		if status, doc := c.failure(v.err); status != 503 || doc.Error.Reason != v.reason || !strings.Contains(doc.Error.Remedy, "the service ends: "+v.remedy) {
+			t.Errorf("%s, %v: %d %+v", v.method, v.err, status, doc.Error)
+		}
+	}
+}
+
+// A write that had begun when the time of a request was up may be done: "timeout" would ask for the same again with more
+// time.
+func TestLateWrites(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 0)
+	defer cancel()
+	s := newServer(t, words, Options{})
+	c := &call{s: s, ctx: ctx, r: httptest.NewRequestWithContext(t.Context(), "POST", "/", nil), w: newWriter(s, httptest.NewRecorder())}
+	for want, err := range map[string]error{"read whether": store.ErrUnknown, "GET /v1/jobs": jobs.ErrUnknown} {
+		if status, doc := c.failure(c.jobError(fmt.Errorf("%w: %w", err, ctx.Err()))); status != 503 || doc.Error.Reason != "outcome_unknown" || !strings.HasPrefix(doc.Error.Remedy, want) {
 			t.Errorf("%v: %d %+v", err, status, doc.Error)
 		}
 	}

@@ -43,6 +43,7 @@ var causeStatus = []struct {
 	status int
 	reason string
 }{
+	{store.ErrUnknown, http.StatusServiceUnavailable, "outcome_unknown"}, // it may have any other as its cause
 	{context.DeadlineExceeded, http.StatusGatewayTimeout, "timeout"},
 	{anchor.ErrOwned, http.StatusForbidden, "forbidden"},
 	{anchor.ErrShared, http.StatusForbidden, "forbidden"},
@@ -58,7 +59,6 @@ var causeStatus = []struct {
 	{store.ErrConflict, http.StatusConflict, "conflict"},
 	{frames.ErrOrder, http.StatusConflict, "conflict"},
 	{frames.ErrLifecycle, http.StatusConflict, "conflict"},
-	{store.ErrUnknown, http.StatusServiceUnavailable, "outcome_unknown"}, // it may have another of the store as its cause
 	{store.ErrBusy, http.StatusServiceUnavailable, "busy"},
 	{store.ErrFull, http.StatusInsufficientStorage, "store_full"},
 	{store.ErrReadOnly, http.StatusInsufficientStorage, "store_read_only"},
@@ -86,7 +86,7 @@ func (c *call) failure(err error) (int, failure.Document) {
 		doc := c.document(err)
 		doc.Error.Reason, doc.Error.Remedy = "draining", "the service ends: send the request again"
 		if errors.Is(err, store.ErrUnknown) { // the write had begun when the request was cut
-			doc.Error.Reason, doc.Error.Remedy = "outcome_unknown", "the service ends: read from another host whether it was written, all or nothing"
+			doc.Error.Reason, doc.Error.Remedy = "outcome_unknown", "the service ends: "+c.remedyUnknown()
 		}
 		return http.StatusServiceUnavailable, doc
 	}
@@ -98,11 +98,8 @@ func (c *call) failure(err error) (int, failure.Document) {
 	switch {
 	case status == http.StatusServiceUnavailable:
 		c.retryAfter(time.Second)
-		switch unknown := errors.Is(err, store.ErrUnknown); {
-		case unknown && c.r.Method == http.MethodDelete:
-			doc.Error.Remedy = "send the request again: what is deleted stays deleted"
-		case unknown:
-			doc.Error.Remedy = "read whether it was written, all or nothing: if it was not, send the request again"
+		if errors.Is(err, store.ErrUnknown) {
+			doc.Error.Remedy = c.remedyUnknown()
 		}
 	case status == http.StatusGatewayTimeout && c.ctx.Err() != nil:
 		doc.Error.Remedy = fmt.Sprintf("ask for more time with x-request-timeout; the most is %v (server.max_timeout)", c.s.o.MaxTimeout)
@@ -120,6 +117,14 @@ func (c *call) failure(err error) (int, failure.Document) {
 		doc.Error.Remedy = "the log of the service has more"
 	}
 	return status, doc
+}
+
+// remedyUnknown is what to do after a write of which nobody knows whether it was carried out.
+func (c *call) remedyUnknown() string {
+	if c.r.Method == http.MethodDelete {
+		return "send the request again: what is deleted stays deleted"
+	}
+	return "read whether it was written, all or nothing: if it was not, send the request again"
 }
 
 // document is the document of an error. Clients of the API do not see the addresses of other servers

@@ -119,13 +119,13 @@ func (c *call) jobError(err error) error {
 		return &Refusal{Status: http.StatusTooManyRequests, Reason: "too_many_jobs", Message: shorten(err.Error()), Remedy: "wait until some have ended, or cancel them", RetryAfter: 10 * time.Second}
 	case errors.Is(err, jobs.ErrNotFound):
 		return &Refusal{Status: http.StatusNotFound, Reason: "not_found", Message: "there is no such job", Remedy: "GET /v1/jobs lists those that are kept"}
+	case errors.Is(err, jobs.ErrUnknown): // also if the time of the request is up, or the service ends
+		c.why = err
+		return &Refusal{Status: http.StatusServiceUnavailable, Reason: "outcome_unknown", Message: jobs.ErrUnknown.Error(), Remedy: "GET /v1/jobs lists it if it is: else send the request again", RetryAfter: time.Second}
 	case c.ctx.Err() != nil:
 		return err
 	}
 	c.why = err // it may name the database
-	if errors.Is(err, jobs.ErrUnknown) {
-		return &Refusal{Status: http.StatusServiceUnavailable, Reason: "outcome_unknown", Message: jobs.ErrUnknown.Error(), Remedy: "GET /v1/jobs lists it if it is: else send the request again", RetryAfter: time.Second}
-	}
 	return &Refusal{Status: http.StatusServiceUnavailable, Reason: "unavailable", Message: "the database of the jobs does not answer", Remedy: "try again later", RetryAfter: 5 * time.Second}
 }
 

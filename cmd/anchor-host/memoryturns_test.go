@@ -53,6 +53,7 @@ func TestMessagesThatAreNoTurns(t *testing.T) {
 		`[{"role": "nobody", "content": "x"}]`: "[0].role",
 		`[{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}]`: "messages[0].content[0]",
 		strings.Repeat("[", 20000): "stdin",
+		"[" + strings.Repeat(`{"role": "user", "content": "x"},`, 10000) + `{"role": "user", "content": "x"}]`: "stdin: 10001 messages (want at most 10000: divide the file)",
 	} {
 		code, _, stderr := run(t, in, "memory", "add", "--conversation", "c", "--messages", "-")
 		if code == codeOK || !strings.Contains(stderr, want) {

@@ -86,7 +86,8 @@ var (
 	ErrRoom = errors.New("the jobs that wait have as many bytes as they may")
 	// ErrNotFound means that the tenant has no such job.
 	ErrNotFound = errors.New("there is no such job")
-	// ErrUnknown means that the database broke off while it accepted a job. Who submits the same again gets that job.
+	// ErrUnknown means that the database broke off while it accepted a job. Who submits the same again gets that job
+	// until it has ended.
 	ErrUnknown = errors.New("it is unknown whether the job is accepted")
 	// ErrLarge means that a job has more results than are kept.
 	ErrLarge = fmt.Errorf("the results have more than %d MiB", MaxResults>>20)

@@ -1,13 +1,17 @@
 package learned
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/anchor-host/anchor-host/internal/testkit/storefault"
+	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/conversation"
+	"github.com/anchor-host/anchor-host/pipeline/memory"
 	"github.com/anchor-host/anchor-host/pipeline/sqlite"
 	"github.com/anchor-host/anchor-host/store"
 )
@@ -65,4 +69,43 @@ func turnsWithAFault(t *testing.T, n int) (notes string, failed bool) {
 		t.Fatal(err)
 	}
 	return notes + fmt.Sprintln(len(turns), "turns"), failed
+}
+
+// While an extractor works, a second hook hands over the same session, further on. Each turn is stored once.
+func TestTurnsAtOnce(t *testing.T) {
+	said := []Said{{Source: User, Text: "one"}, {Source: User, Text: "two"}, {Source: User, Text: "three"}}
+	quick := open(t, Options{})
+	m := over(t, quick.store, Options{Extractor: memory.ExtractFunc(func(ctx context.Context, _ []pipeline.Turn, _ []memory.Entry) (memory.Extraction, error) {
+		_, err := quick.Turns(ctx, shop, "s", said)
+		return memory.Extraction{}, err
+	})})
+	if done, err := m.Turns(t.Context(), shop, "s", said[:2]); err != nil || done.Turns != 0 {
+		t.Errorf("%+v, %v", done, err)
+	}
+	turns, err := conversation.NewLog(m.store, store.DefaultTenant, m.conversation(shop, "s")).Turns(t.Context(), 0, 0)
+	if err != nil || len(turns) != 3 || turns[2].Content != "three" {
+		t.Errorf("%+v, %v", turns, err)
+	}
+}
+
+// A model that says nothing does not keep the turns of a session, and the facts beside it, from being stored.
+func TestExtractedWithoutText(t *testing.T) {
+	m := open(t, Options{Extractor: memory.ExtractFunc(func(context.Context, []pipeline.Turn, []memory.Entry) (memory.Extraction, error) {
+		return memory.Extraction{Add: []memory.Entry{{Content: " "}, {Content: "\xff"}, {Content: "The user works at night."}}}, nil
+	})})
+	done, err := m.Turns(t.Context(), shop, "s", []Said{{Source: User, Text: "hello"}})
+	if want := (Kept{Turns: 1, Added: 1, Refused: 2}); err != nil || done != want {
+		t.Errorf("%+v, %v", done, err)
+	}
+}
+
+// Turns that are longer in JSON than one write may be are stored as well.
+func TestLongTurns(t *testing.T) {
+	m, said := open(t, Options{}), make([]Said, 400)
+	for i := range said {
+		said[i] = Said{Source: User, Text: strings.Repeat("<", MaxTurnText)}
+	}
+	if done, err := m.Turns(t.Context(), shop, "s", said); err != nil || done.Turns != len(said) {
+		t.Errorf("%+v, %v", done, err)
+	}
 }

@@ -2,6 +2,7 @@ package learned
 
 import (
 	"context"
+	"errors"
 	"regexp"
 	"strings"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/agents/project"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
+	"github.com/anchor-host/anchor-host/store"
 )
 
 // maxExtracted is how many facts one call takes from turns.
@@ -46,7 +48,10 @@ func (m *Memory) extract(ctx context.Context, p project.Project, session string,
 	for _, c := range list {
 		c.Session = session
 		r, err := m.Learn(ctx, p, c)
-		if err != nil {
+		switch {
+		case errors.Is(err, store.ErrInvalid): // what a model says may have no text: it would say so again
+			r.Outcome = Refused
+		case err != nil:
 			return failed, err
 		}
 		switch r.Outcome {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -60,13 +61,9 @@ func (m *Memory) Turns(ctx context.Context, p project.Project, session string, s
 		return done, fmt.Errorf("agent memory: session %.100q: %w", session, err)
 	}
 	log := conversation.NewLog(m.store, m.o.Tenant, name)
-	last, err := m.store.Last(ctx, log.Key(), 1)
+	stored, err := m.stored(ctx, log)
 	if err != nil {
 		return done, fmt.Errorf("agent memory: session %.100q: %w", session, err)
-	}
-	stored := int64(0)
-	if len(last) > 0 {
-		stored = last[0].Seq
 	}
 	turns := m.spoken(said)
 	if int64(len(turns)) <= stored {
@@ -81,11 +78,36 @@ func (m *Memory) Turns(ctx context.Context, p project.Project, session string, s
 	if err != nil {
 		return done, errors.Join(failed, err)
 	}
-	if _, err := log.AppendTurns(ctx, turns); err != nil {
-		return done, errors.Join(failed, fmt.Errorf("agent memory: session %.100q: %w", session, err))
+	return done, errors.Join(failed, m.keep(ctx, log, session, stored, turns, &done))
+}
+
+// stored returns how many turns of a session are stored.
+func (m *Memory) stored(ctx context.Context, log *conversation.Log) (int64, error) {
+	last, err := m.store.Last(ctx, log.Key(), 1)
+	if err != nil || len(last) == 0 {
+		return 0, err
 	}
-	done.Turns = len(turns)
-	return done, failed
+	return last[0].Seq, nil
+}
+
+// appended is how many turns are stored together: as many as one write may have, however long they are in JSON.
+const appended = 300
+
+// keep stores turns that come after the first ones, but for those that another call has stored meanwhile: an extractor
+// may take long.
+func (m *Memory) keep(ctx context.Context, log *conversation.Log, session string, before int64, turns []pipeline.Turn, done *Kept) error {
+	now, err := m.stored(ctx, log)
+	for batch := range slices.Chunk(turns[min(max(now-before, 0), int64(len(turns))):], appended) {
+		if err == nil {
+			if _, err = log.AppendTurns(ctx, batch); err == nil {
+				done.Turns += len(batch)
+			}
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("agent memory: session %.100q: %w", session, err)
+	}
+	return nil
 }
 
 // conversation is the name of the conversation of a session.

@@ -217,6 +217,9 @@ func addTurns(ctx context.Context, s *records.Session, f *addFlags, args []strin
 	if err != nil {
 		return cli.Listing{}, fmt.Errorf("%w: %s: %w", config.ErrInvalid, name, err)
 	}
+	if len(turns) > store.MaxBatch { // all are added, or none
+		return cli.Listing{}, fmt.Errorf("%w: %s: %d messages (want at most %d: divide the file)", config.ErrInvalid, name, len(turns), store.MaxBatch)
+	}
 	if turns, err = appendTurns(ctx, s, f, turns); err != nil {
 		return cli.Listing{}, fmt.Errorf("%s: %w", name, err)
 	}
