@@ -203,8 +203,8 @@ func TestForget(t *testing.T) {
 		add("a", "ann", "of both", nil)
 		add("a", "bob", "of both", func(f *record.Failure) { f.Request = nil })
 		time.Sleep(time.Minute)
+		c.set(errors.New("away"))
 		add("a", "ann", "waits", nil)
-		c.set(errors.New("away")) // so that it waits
 		synctest.Wait()
 		if err := l.Forget(t.Context(), "a", "ann"); err != nil {
 			t.Fatal(err)
