@@ -69,18 +69,20 @@ func (l *Log) stored() bool {
 // run writes what waits, until ctx ends.
 func (l *Log) run(ctx context.Context, wake chan struct{}) {
 	defer close(l.done)
-	for pause := shortestPause; ; {
+	for pause := shortestPause / 2; ; {
+		ended := time.Now()
 		select {
 		case <-wake: // during the pause
-			pause = min(2*pause, longestPause)
 		default:
-			pause = shortestPause
 			select {
 			case <-wake:
 			case <-time.After(pruneTime):
 			case <-ctx.Done():
 				return
 			}
+		}
+		if pause = min(2*pause, longestPause); time.Since(ended) >= longestPause {
+			pause = shortestPause
 		}
 		l.write(context.WithoutCancel(ctx)) // the end waits for it
 		select {

@@ -153,6 +153,30 @@ func TestFloodsCostFewWrites(t *testing.T) {
 	})
 }
 
+// A plugin that fails again and again, but never twice in a second, costs no more writes than one that floods. After a
+// while without failures the next is written at once.
+func TestSteadyFailuresCostFewWrites(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &counting{Store: store.NewMemory()}
+		l := started("h", c)
+		for range 400 { // 10 minutes
+			l.Add(failure("p", "a", "again"))
+			time.Sleep(1500 * time.Millisecond)
+		}
+		if w := c.writes.Load(); w < 10 || w > 18 {
+			t.Errorf("%d writes", w)
+		}
+		time.Sleep(3 * longestPause)
+		before := c.writes.Load()
+		l.Add(failure("p", "a", "later"))
+		synctest.Wait()
+		if w := c.writes.Load(); w != before+1 {
+			t.Errorf("%d writes, before %d", w, before)
+		}
+		l.Close(t.Context())
+	})
+}
+
 // A store that is away takes nothing from what is seen, and what it does not get is counted. It is written when the
 // store is back.
 func TestStoreThatIsAway(t *testing.T) {
