@@ -32,7 +32,7 @@ type ForgottenUser struct {
 
 // ForgetUser deletes what the store has of a user of a tenant: the facts, the conversations and the
 // agent runs that belong to the user, the facts of these conversations, the links of the graph to these
-// facts, and the records of the builds for the user. Builds that run at the same time may store new ones.
+// facts, and the records of the builds and the failures of plugins for the user. Builds that run at the same time may store new ones.
 // The values that plugins keep and relations between entities belong to the tenant and stay. If something
 // cannot be deleted, the rest is, and the result says what was. An empty tenant means that of the
 // configuration.

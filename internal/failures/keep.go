@@ -3,7 +3,9 @@ package failures
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -25,8 +27,12 @@ const (
 	freshTime = time.Second
 )
 
-// maxAge is how long the store keeps a failure.
-const maxAge = 30 * 24 * time.Hour
+// maxAge is how long the store keeps a failure. A host that has read or written failures looks every pruneTime for
+// older ones; else they go with the next write.
+const (
+	maxAge    = 30 * 24 * time.Hour
+	pruneTime = 24 * time.Hour
+)
 
 // key is the list of the failures of all hosts and tenants, so that one read finds what to drop. The ID of a
 // record is the key of its failure.
@@ -63,17 +69,20 @@ func (l *Log) stored() bool {
 // run writes what waits, until ctx ends.
 func (l *Log) run(ctx context.Context, wake chan struct{}) {
 	defer close(l.done)
-	for pause := shortestPause; ; {
+	for pause := shortestPause / 2; ; {
+		ended := time.Now()
 		select {
 		case <-wake: // during the pause
-			pause = min(2*pause, longestPause)
 		default:
-			pause = shortestPause
 			select {
 			case <-wake:
+			case <-time.After(pruneTime):
 			case <-ctx.Done():
 				return
 			}
+		}
+		if pause = min(2*pause, longestPause); time.Since(ended) >= longestPause {
+			pause = shortestPause
 		}
 		l.write(context.WithoutCancel(ctx)) // the end waits for it
 		select {
@@ -110,8 +119,10 @@ func (l *Log) write(ctx context.Context) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.away = err != nil; l.away {
+	if err != nil && !l.away { // once, however long the store is away
 		l.logger.Warn("failures of plugins are not written to the store", "error", err, "waiting", len(l.waiting.all()), "lost", l.lost)
+	}
+	if l.away = err != nil; l.away {
 		l.signal()
 	}
 }
@@ -131,7 +142,7 @@ func (l *Log) put(ctx context.Context) error {
 	l.mu.Lock()
 	waiting := l.waiting.all()
 	l.mu.Unlock()
-	if len(waiting) == 0 {
+	if len(waiting) == 0 && !slices.ContainsFunc(l.kept, (*Failure).old) {
 		return nil
 	}
 	l.read = time.Time{}
@@ -179,7 +190,25 @@ func (l *Log) apply(ctx context.Context, list []*Failure, changed map[string]boo
 			c.Delete = append(c.Delete, f.key)
 		}
 	}
+	if len(c.Put)+len(c.Delete) > store.MaxBatch {
+		if _, err := remove(ctx, s, c.Delete); err != nil {
+			return err
+		}
+		c.Delete = nil
+	}
 	return s.Apply(ctx, c)
+}
+
+// remove deletes records, and returns how many there were.
+func remove(ctx context.Context, s store.Store, ids []string) (deleted int, err error) {
+	for batch := range slices.Chunk(ids, store.MaxBatch) {
+		n, err := s.Delete(ctx, key, batch...)
+		if err != nil {
+			return deleted, store.Partly(deleted > 0, err)
+		}
+		deleted += n
+	}
+	return deleted, nil
 }
 
 // written removes what was written of what waits. What failed again since stays, without the count that was
@@ -218,29 +247,39 @@ func (l *Log) load(ctx context.Context) error {
 	return nil
 }
 
-// read reads the failures of a store.
+// read reads the failures of a store. Records that cannot be read are failures of no plugin, so that they can be deleted.
 func read(ctx context.Context, s store.Store) (list []*Failure, err error) {
-	recs, err := s.Read(ctx, key, 0, 0)
-	if err != nil {
-		return nil, fmt.Errorf("failures of plugins: read them: %w", err)
-	}
-	for i := range recs {
-		var r row
-		if json.Unmarshal(recs[i].Data, &r) != nil {
-			r = row{} // no valid one
+	for after := int64(0); ; {
+		recs, err := s.Read(ctx, key, after, 0)
+		for i := range recs {
+			var r row
+			if json.Unmarshal(recs[i].Data, &r) != nil {
+				r = row{} // no valid one
+			}
+			f := &r.Failure
+			f.key, f.user, f.public = recs[i].ID, r.User, r.Public
+			list, after = append(list, f), recs[i].Seq
 		}
-		f := &r.Failure
-		f.key, f.user, f.public = recs[i].ID, r.User, r.Public
-		list = append(list, f)
+		damaged, ok := errors.AsType[*store.CorruptError](err)
+		switch {
+		case ok && damaged.Seq > after:
+			after = damaged.Seq
+			if _, err := hex.DecodeString(damaged.ID); err == nil { // else nothing can be deleted by it
+				list = append(list, &Failure{key: damaged.ID})
+			}
+			continue
+		case err != nil:
+			return nil, fmt.Errorf("failures of plugins: read them: %w", err)
+		}
+		slices.SortStableFunc(list, func(a, b *Failure) int { return a.Last.Compare(b.Last) })
+		return list, nil
 	}
-	slices.SortStableFunc(list, func(a, b *Failure) int { return a.Last.Compare(b.Last) })
-	return list, nil
 }
 
 // valid are the rows of the store that are to stay. The caller has the turn.
 func (l *Log) valid() (r rows) {
 	for _, f := range l.kept {
-		if f.Plugin != "" && time.Since(f.Last) < maxAge {
+		if f.Plugin != "" && !f.old() {
 			one := *f
 			r.add(&one)
 		}
@@ -248,26 +287,31 @@ func (l *Log) valid() (r rows) {
 	return r
 }
 
-// Forget deletes the failures of a tenant from a store, or those of one user of it. It returns how many there were.
+// old reports whether the store need not keep a failure any more.
+func (f *Failure) old() bool { return time.Since(f.Last) >= maxAge }
+
+// Forget deletes the failures of a tenant from a store, or those of one user of it, and returns how many there were. It
+// deletes damaged ones too: nobody knows whose they are.
 func Forget(ctx context.Context, s store.Store, tenant, user string) (int, error) {
 	list, err := read(ctx, s)
 	if err != nil {
 		return 0, err
 	}
 	var ids []string
+	own := 0
 	for _, f := range list {
-		if f.of(tenant, user) {
+		mine := f.of(tenant, user)
+		if mine {
+			own++
+		}
+		if mine || f.Plugin == "" {
 			ids = append(ids, f.key)
 		}
 	}
-	if len(ids) == 0 {
-		return 0, nil
+	if n, err := remove(ctx, s, ids); err != nil {
+		return min(n, own), fmt.Errorf("failures of plugins: delete those of tenant %.100q: %w", tenant, err)
 	}
-	n, err := s.Delete(ctx, key, ids...)
-	if err != nil {
-		return n, fmt.Errorf("failures of plugins: delete those of tenant %.100q: %w", tenant, err)
-	}
-	return n, nil
+	return own, nil
 }
 
 // Forget removes the failures of a tenant that wait to be written, or those of one user of it. It waits for what

@@ -153,6 +153,30 @@ func TestFloodsCostFewWrites(t *testing.T) {
 	})
 }
 
+// A plugin that fails again and again, but never twice in a second, costs no more writes than one that floods. After a
+// while without failures the next is written at once.
+func TestSteadyFailuresCostFewWrites(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &counting{Store: store.NewMemory()}
+		l := started("h", c)
+		for range 400 { // 10 minutes
+			l.Add(failure("p", "a", "again"))
+			time.Sleep(1500 * time.Millisecond)
+		}
+		if w := c.writes.Load(); w < 10 || w > 18 {
+			t.Errorf("%d writes", w)
+		}
+		time.Sleep(3 * longestPause)
+		before := c.writes.Load()
+		l.Add(failure("p", "a", "later"))
+		synctest.Wait()
+		if w := c.writes.Load(); w != before+1 {
+			t.Errorf("%d writes, before %d", w, before)
+		}
+		l.Close(t.Context())
+	})
+}
+
 // A store that is away takes nothing from what is seen, and what it does not get is counted. It is written when the
 // store is back.
 func TestStoreThatIsAway(t *testing.T) {
@@ -203,8 +227,8 @@ func TestForget(t *testing.T) {
 		add("a", "ann", "of both", nil)
 		add("a", "bob", "of both", func(f *record.Failure) { f.Request = nil })
 		time.Sleep(time.Minute)
+		c.set(errors.New("away"))
 		add("a", "ann", "waits", nil)
-		c.set(errors.New("away")) // so that it waits
 		synctest.Wait()
 		if err := l.Forget(t.Context(), "a", "ann"); err != nil {
 			t.Fatal(err)
@@ -259,6 +283,115 @@ func TestOldAndDamagedRecords(t *testing.T) {
 		l.Close(t.Context())
 		if recs, err := c.Read(t.Context(), key, 0, 0); err != nil || len(recs) != 1 || l.lost != 0 {
 			t.Errorf("%d records, %v, %d lost", len(recs), err, l.lost)
+		}
+	})
+}
+
+// damaged is a store of which one record cannot be read.
+type damaged struct {
+	*counting
+	id string
+}
+
+func (d *damaged) open(context.Context) (store.Store, error) { return d, nil }
+
+func (d *damaged) Read(ctx context.Context, k store.Key, after int64, limit int) ([]store.Record, error) {
+	recs, err := d.counting.Read(ctx, k, after, limit)
+	if i := slices.IndexFunc(recs, func(r store.Record) bool { return r.ID == d.id }); err == nil && i >= 0 {
+		return recs[:i], &store.CorruptError{Seq: recs[i].Seq, ID: d.id}
+	}
+	return recs, err
+}
+
+// A record that the store cannot read keeps the others from nothing: they are seen and deleted, further ones are
+// written, and it goes.
+func TestDamagedRecordStopsNothing(t *testing.T) {
+	for name, forget := range map[string]bool{"write": false, "forget": true} {
+		synctest.Test(t, func(t *testing.T) {
+			d := &damaged{counting: &counting{Store: store.NewMemory()}}
+			l := started("h", d.counting)
+			for _, text := range []string{"first", "second", "third"} {
+				l.Add(failure("p", text, text))
+				time.Sleep(time.Minute)
+			}
+			l.Close(t.Context())
+			recs, err := d.counting.Read(t.Context(), key, 0, 0)
+			if err != nil || len(recs) != 3 {
+				t.Fatalf("%d records, %v", len(recs), err)
+			}
+			d.id = recs[1].ID
+			if forget {
+				if n, err := Forget(t.Context(), d, "third", ""); n != 1 || err != nil {
+					t.Errorf("%d, %v", n, err)
+				}
+			}
+			l = &Log{Host: "h"}
+			l.Keep(d.open, slog.New(slog.DiscardHandler))
+			if got := l.Of(t.Context(), everything, ""); got.Missing != "" || len(got.Failures) == 0 || got.Failures[len(got.Failures)-1].Text != "first" {
+				t.Errorf("%s: %v, missing %q", name, texts(got.Failures), got.Missing)
+			}
+			want := 1
+			if !forget {
+				l.Add(failure("p", "a", "fourth"))
+				want = 3
+			}
+			l.Close(t.Context())
+			if recs, err := d.Read(t.Context(), key, 0, 0); err != nil || len(recs) != want || l.lost != 0 {
+				t.Errorf("%s: %d records, %v, %d lost", name, len(recs), err, l.lost)
+			}
+		})
+	}
+}
+
+// A store with the most that is kept takes as much again that is new, and all of it can be forgotten.
+func TestAllIsReplaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &counting{Store: store.NewMemory()}
+		add := func(text string) {
+			c.set(errors.New("away"))
+			l := started("h", c)
+			for i := range MaxPlugins * MaxOfPlugin {
+				f := failure(fmt.Sprint(text, i/MaxOfPlugin), "a", fmt.Sprint(text, i))
+				f.Request, f.Stack, f.Output = nil, "", ""
+				l.Add(f)
+			}
+			c.set(nil)
+			l.Close(t.Context())
+			if l.lost != 0 {
+				t.Errorf("%s: %d lost", text, l.lost)
+			}
+			time.Sleep(time.Minute)
+		}
+		add("old")
+		add("new")
+		if recs, err := c.Read(t.Context(), key, 0, 0); err != nil || len(recs) != MaxPlugins*MaxOfPlugin || !bytes.Contains(recs[0].Data, []byte("new")) {
+			t.Errorf("%d records, %v", len(recs), err)
+		}
+	})
+}
+
+// What is older than it may be goes, although nothing fails any more. A store that is away is reported once.
+func TestOldOnesGoInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var said bytes.Buffer
+		c := &counting{Store: store.NewMemory(), err: errors.New("away")}
+		l := &Log{Host: "h"}
+		l.Keep(c.open, slog.New(slog.NewTextHandler(&said, nil)))
+		l.Add(failure("p", "a", "once"))
+		time.Sleep(time.Hour)
+		c.set(nil)
+		time.Sleep(2 * pruneTime)
+		if n := c.writes.Load(); n != 1 {
+			t.Errorf("%d writes", n)
+		}
+		time.Sleep(maxAge)
+		synctest.Wait()
+		if recs, err := c.Read(t.Context(), key, 0, 0); err != nil || len(recs) != 0 {
+			t.Errorf("%d records, %v", len(recs), err)
+		}
+		l.Close(t.Context())
+		if n := strings.Count(said.String(), "not written"); n != 1 {
+			t.Errorf("said %d times", n)
 		}
 	})
 }

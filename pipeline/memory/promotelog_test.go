@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/anchor-host/anchor-host/internal/observe"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/store"
 )
@@ -33,6 +34,20 @@ func TestATurnThatFailsIsSkipped(t *testing.T) {
 	wantFacts(t, m, "I like 0", "I like 1", "I like 4", "I like 5", "I like 6")
 	if n, err := l.Promoted(t.Context()); n != 7 || err != nil {
 		t.Errorf("promoted through %d, %v", n, err)
+	}
+}
+
+// Whoever keeps what an extractor failed for knows whose turns these are, also where one is only tried.
+func TestExtractorsKnowTheUser(t *testing.T) {
+	s, calls := store.NewMemory(), 0
+	m := newManager(t, Config{Facts: NewStoreFacts(s, "t"), Filter: Filter{UserID: "ann"}, Extractor: ExtractFunc(func(ctx context.Context, turns []pipeline.Turn, known []Entry) (Extraction, error) {
+		if calls++; observe.UserOf(ctx) != "ann" {
+			t.Errorf("call %d, %d turns: user %q", calls, len(turns), observe.UserOf(ctx))
+		}
+		return failing("I like 0")(ctx, turns, known)
+	})})
+	if _, err := m.PromoteLog(t.Context(), logOf(t, s, 2)); err != nil || calls != 4 {
+		t.Errorf("%d calls, %v", calls, err)
 	}
 }
 

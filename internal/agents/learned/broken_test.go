@@ -44,7 +44,9 @@ func turnsWithAFault(t *testing.T, n int) (notes string, failed bool) {
 	}
 	defer s.Close()
 	b, now := storefault.New(s), time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	m := over(t, b, Options{Now: func() time.Time { return now }})
+	m := over(t, b, Options{Now: func() time.Time { return now }, Extractor: memory.ExtractFunc(func(context.Context, []pipeline.Turn, []memory.Entry) (memory.Extraction, error) {
+		return memory.Extraction{Add: []memory.Entry{{Content: "The cache holds seven entries."}}}, nil
+	})})
 	learn(t, m, shop, User, "The server listens on port 8080.")
 	said := []Said{{Source: User, Text: "Remember that the server listens on port 9090."}, {Source: User, Text: "Remember that logs go to stderr."}}
 	b.After(n)

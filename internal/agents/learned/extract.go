@@ -42,7 +42,9 @@ func (m *Memory) extract(ctx context.Context, p project.Project, session string,
 	list = list[:min(len(list), maxExtracted)]
 	if m.o.Extractor != nil {
 		var more []Candidate
-		more, failed = m.extracted(ctx, p, turns)
+		if more, failed, err = m.extracted(ctx, p, turns); err != nil {
+			return nil, err
+		}
 		list = append(list, more[:min(len(more), maxExtracted)]...)
 	}
 	for _, c := range list {
@@ -68,7 +70,7 @@ func (m *Memory) extract(ctx context.Context, p project.Project, session string,
 
 // extracted asks the extractor. It sees the facts of the project that matter to the turns, and may only add: a model
 // does not delete what a person accepted.
-func (m *Memory) extracted(ctx context.Context, p project.Project, turns []pipeline.Turn) (out []Candidate, err error) {
+func (m *Memory) extracted(ctx context.Context, p project.Project, turns []pipeline.Turn) (out []Candidate, failed, err error) {
 	var all strings.Builder
 	for _, t := range turns {
 		all.WriteString(cut(t.Content, 400))
@@ -76,7 +78,7 @@ func (m *Memory) extracted(ctx context.Context, p project.Project, turns []pipel
 	}
 	similar, err := m.Search(ctx, p, all.String(), memory.DefaultKnownFacts, 0)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var known []memory.Entry
 	for _, n := range similar {
@@ -84,9 +86,9 @@ func (m *Memory) extracted(ctx context.Context, p project.Project, turns []pipel
 			known = append(known, memory.Entry{ID: n.ID, Content: n.Text, CreatedAt: n.At, Relevance: memory.DefaultRelevance, Type: memory.Semantic})
 		}
 	}
-	found, err := m.o.Extractor.Extract(ctx, turns, known)
-	if err != nil {
-		return nil, err
+	found, failed := m.o.Extractor.Extract(ctx, turns, known)
+	if failed != nil {
+		return nil, failed, nil
 	}
 	for _, e := range found.Add {
 		out = append(out, Candidate{Text: cut(e.Content, 2000), Tags: e.Tags, Source: Assistant})
@@ -94,7 +96,7 @@ func (m *Memory) extracted(ctx context.Context, p project.Project, turns []pipel
 	for _, e := range found.Update {
 		out = append(out, Candidate{Text: cut(e.Content, 2000), Tags: e.Tags, Source: Assistant})
 	}
-	return out, nil
+	return out, nil, nil
 }
 
 // stated returns the facts in a turn. Code and quotations are left out: they are not the speaker's.

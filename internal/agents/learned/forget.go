@@ -38,7 +38,7 @@ const FilesPrefix = "files:"
 // many notes there were. The conversations and the texts of handles belong to the user too, and go with others of the
 // user: see agentstore.Owned.
 func (m *Memory) Forget(ctx context.Context) (notes int, err error) {
-	owner := ownerOf(m.o.User)
+	owner, some := ownerOf(m.o.User), false
 	for _, kind := range []string{note.KindNote, note.KindOrders} {
 		keys, err := m.store.Keys(ctx, m.o.Tenant, kind)
 		if err != nil {
@@ -50,14 +50,14 @@ func (m *Memory) Forget(ctx context.Context) (notes int, err error) {
 			}
 			n, err := m.store.Clear(ctx, key)
 			if err != nil {
-				return notes, fmt.Errorf("agent memory: forget user: %w", store.Partly(notes > 0, err))
+				return notes, fmt.Errorf("agent memory: forget user: %w", store.Partly(some, err))
 			}
-			if kind == note.KindNote {
+			if some = some || n > 0; kind == note.KindNote {
 				notes += n
 			}
 		}
 	}
-	return notes, store.Partly(notes > 0, m.forgetCollections(ctx, owner))
+	return notes, store.Partly(some, m.forgetCollections(ctx, owner))
 }
 
 func (m *Memory) forgetCollections(ctx context.Context, owner string) error {
@@ -68,6 +68,7 @@ func (m *Memory) forgetCollections(ctx context.Context, owner string) error {
 	if err != nil {
 		return fmt.Errorf("agent memory: forget user: %w", err)
 	}
+	some := false
 	for _, c := range list {
 		stream, isMemory := strings.CutPrefix(c.Name, collectionPrefix)
 		if files, ok := strings.CutPrefix(c.Name, FilesPrefix); ok {
@@ -78,8 +79,9 @@ func (m *Memory) forgetCollections(ctx context.Context, owner string) error {
 		}
 		err := m.index.Remove(ctx, retrieve.Collection{Tenant: m.o.Tenant, Name: c.Name})
 		if err != nil && !errors.Is(err, retrieve.ErrNotFound) {
-			return fmt.Errorf("agent memory: forget user: %w", err)
+			return fmt.Errorf("agent memory: forget user: %w", store.Partly(some, err))
 		}
+		some = true
 	}
 	return nil
 }

@@ -291,6 +291,36 @@ func TestForget(t *testing.T) {
 	}
 }
 
+// brittle is an index of which the second collection cannot be removed.
+type brittle struct {
+	retrieve.Index
+	removed int
+}
+
+func (b *brittle) Remove(ctx context.Context, c retrieve.Collection) error {
+	if b.removed++; b.removed == 2 {
+		return store.ErrBusy
+	}
+	return b.Index.Remove(ctx, c)
+}
+
+// Who has no notes loses collections: if only some are gone, the error does not say that nothing was deleted.
+func TestForgetPartOfCollections(t *testing.T) {
+	m := open(t, Options{User: "ann"})
+	for _, p := range []string{"p-1", "p-2"} {
+		if err := m.index.Create(t.Context(), retrieve.Collection{Tenant: m.o.Tenant, Name: collectionPrefix + p + "/ann"}, retrieve.Settings{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.index = &brittle{Index: m.index}
+	if _, err := m.Forget(t.Context()); !errors.Is(err, store.ErrUnknown) || !errors.Is(err, store.ErrBusy) {
+		t.Error(err)
+	}
+	if _, err := m.Forget(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 // Only words that most notes have leave the vector of a question: not those by which the best notes were found.
 func TestTelling(t *testing.T) {
 	hit := func(text string, words float64) retrieve.Hit { return retrieve.Hit{Text: text, Words: words} }
