@@ -22,19 +22,22 @@ var calc = host.Function{
 }
 
 // loadUser loads the guest of two functions, of which greet is given.
-func loadUser(t *testing.T, cfg host.Config, grants []string, greet func(context.Context, []byte) ([]byte, error)) *host.Plugin {
+func loadUser(t *testing.T, cfg host.Config, timeout time.Duration, grants []string, greet func(context.Context, []byte) ([]byte, error)) *host.Plugin {
 	t.Helper()
 	cfg.Functions = []host.Function{calc, host.NewFunction(host.UserModule, "greet", greet)}
 	return load(t, newHost(t, cfg), "user-functions", host.PluginConfig{
-		Grants: host.Grants{Functions: grants}, Limits: host.Limits{Timeout: 100 * time.Millisecond},
+		Grants: host.Grants{Functions: grants}, Limits: host.Limits{Timeout: timeout},
 	})
 }
+
+// short is the limit of calls that are meant to exceed it.
+const short = 100 * time.Millisecond
 
 func hello(_ context.Context, in []byte) ([]byte, error) { return append([]byte("hello "), in...), nil }
 
 func TestFunctions(t *testing.T) {
 	kernels(t, func(t *testing.T, cfg host.Config) {
-		p := loadUser(t, cfg, []string{"greet", "calc.add"}, hello)
+		p := loadUser(t, cfg, time.Minute, []string{"greet", "calc.add"}, hello)
 		for _, name := range []string{"world", "", strings.Repeat("all ", 30_000)} {
 			r, err := p.Call(t.Context(), "greet", []byte(name))
 			if err != nil || string(r.Output) != "hello "+name {
@@ -44,7 +47,7 @@ func TestFunctions(t *testing.T) {
 		if _, err := p.Call(t.Context(), "add", nil); err != nil {
 			t.Error(err)
 		}
-		checkStop(t, p, "add_forever", 100*time.Millisecond)
+		checkStop(t, loadUser(t, cfg, short, []string{"greet", "calc.add"}, hello), "add_forever", short)
 	})
 }
 
@@ -69,8 +72,11 @@ func TestFunctionFailures(t *testing.T) {
 			`plugin "user-functions": greet: memory: host function extism:host/user.greet: no room for 68157440 bytes`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			broken := true
-			p := loadUser(t, host.Config{}, []string{"extism:host/user.greet"}, func(ctx context.Context, in []byte) ([]byte, error) {
+			broken, timeout := true, time.Minute
+			if tc.code == abi.ReasonTimeout {
+				timeout = short
+			}
+			p := loadUser(t, host.Config{}, timeout, []string{"extism:host/user.greet"}, func(ctx context.Context, in []byte) ([]byte, error) {
 				if broken {
 					return tc.greet(ctx, in)
 				}
@@ -91,7 +97,7 @@ func TestFunctionFailures(t *testing.T) {
 
 // A function that is not granted is there, and denied when it is called.
 func TestFunctionIsGranted(t *testing.T) {
-	p := loadUser(t, host.Config{}, []string{"add"}, hello)
+	p := loadUser(t, host.Config{}, time.Minute, []string{"add"}, hello)
 	for _, name := range []string{"greet", "add"} { // "add" names extism:host/user.add
 		_, err := p.Call(t.Context(), name, nil)
 		perr := checkReason(t, err, abi.ReasonDenied)
@@ -104,7 +110,7 @@ func TestFunctionIsGranted(t *testing.T) {
 // A wild handle is no bytes.
 func TestFunctionWildHandle(t *testing.T) {
 	var got []byte
-	p := loadUser(t, host.Config{}, []string{"greet"}, func(_ context.Context, in []byte) ([]byte, error) {
+	p := loadUser(t, host.Config{}, time.Minute, []string{"greet"}, func(_ context.Context, in []byte) ([]byte, error) {
 		got = append([]byte("seen"), in...)
 		return nil, nil
 	})

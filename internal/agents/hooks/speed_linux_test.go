@@ -176,6 +176,7 @@ func TestPromptsAtTheSocketAreCheap(t *testing.T) {
 		t.Fatal(err)
 	}
 	knows := &Handler{Store: s, Tenant: store.DefaultTenant, Knowledge: k, Settings: Settings{Timeout: time.Minute}}
+	sessions := 0 // each prompt is of another, so that nothing is left out as seen before
 	cost := func(socket string, h *Handler) time.Duration {
 		t.Helper()
 		closed, err := Listen(t.Context(), socket, HTTP(func(*http.Request) (*Handler, error) { return h, nil }, false), slog.New(slog.DiscardHandler))
@@ -185,8 +186,9 @@ func TestPromptsAtTheSocketAreCheap(t *testing.T) {
 		defer closed()
 		var times []taken
 		for i := range 60 {
+			sessions++
 			before := processor()
-			body := fmt.Appendf(nil, `{"hook_event_name": "UserPromptSubmit", "session_id": "s%d", "cwd": %q, "prompt": %q}`, i, work, "how do "+words(rand.New(rand.NewPCG(7, uint64(i))), 8)+" work?")
+			body := fmt.Appendf(nil, `{"hook_event_name": "UserPromptSubmit", "session_id": "s%d", "cwd": %q, "prompt": %q}`, sessions, work, "how do "+words(rand.New(rand.NewPCG(7, uint64(i))), 8)+" work?")
 			_, report, err := Ask(t.Context(), socket, Request{Client: Claude, Body: body})
 			if err != nil || report.Error != "" || h == knows && len(report.Added) == 0 {
 				t.Fatalf("%v %+v", err, report)
@@ -206,8 +208,9 @@ func TestPromptsAtTheSocketAreCheap(t *testing.T) {
 	}
 }
 
-// maxPrompt is what a prompt may cost at a small store, in requests that do nothing.
-const maxPrompt = 60
+// maxPrompt is what a prompt may cost at a small store, in requests that do nothing. It is about 50 on a quiet machine
+// and 100 on a busy one, whose caches hold little of the store, but all that an empty request needs.
+const maxPrompt = 150
 
 // seed fills a store: notes of many projects, own of which are of the one at work, and chunks of its files.
 func seed(t *testing.T, path, work string, own, facts, chunks int) store.Store {
