@@ -255,11 +255,13 @@ func (c *Conn) Begin(secure bool, version int) (first time.Time, ok bool) {
 
 // makeRoom makes room for a request of a connection. Others that have requests which count for nobody,
 // such as answers that nobody reads, have to go for it. One request that counts does not keep many
-// others of its connection.
+// others of its connection. A connection with fewer such requests than c stays: it is not the one that
+// fills the room, and its only request may be about to count.
 func (l *Listener) makeRoom(c *Conn) bool {
 	for l.running >= l.all || c.of.running >= l.each {
 		victim := longest(func(other *Conn) bool {
-			return other != c && other.running > other.counted && (l.running >= l.all || other.of == c.of)
+			free := other.running - other.counted
+			return other != c && free > 0 && free >= c.running-c.counted && (l.running >= l.all || other.of == c.of)
 		}, &l.strangers, &l.idle, &l.mixed)
 		if victim == nil {
 			return false

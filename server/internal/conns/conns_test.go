@@ -106,6 +106,29 @@ func TestConnectionsMakeRoom(t *testing.T) {
 	}
 }
 
+// A connection full of requests that count for nobody does not close one whose only request is about to
+// count: its key is not read yet.
+func TestFloodClosesNobody(t *testing.T) {
+	l := newPipes(4, 4)
+	good, _ := opened(t, l, "10.0.0.1:1")
+	_, _ = good.Begin(true, 2)
+	good.Know(true)
+	good.Count(1)
+	good.Count(-1)
+	good.End()
+	flood, _ := opened(t, l, "10.0.0.1:2")
+	_, _ = good.Begin(true, 2)
+	for i := range 10 {
+		if _, ok := flood.Begin(true, 2); ok != (i < 3) {
+			t.Errorf("request %d of the flood: %v", i, ok)
+		}
+	}
+	_, room := good.Begin(true, 2) // the flood has to go
+	if got := alive(good, flood); got != "+-" || !room {
+		t.Errorf("%s, room for the next: %v", got, room)
+	}
+}
+
 // Addresses that open one connection after the other push out their own.
 func TestConnectionsOfOthersStay(t *testing.T) {
 	l := newPipes(4, 4)
