@@ -261,11 +261,23 @@ func (a *App) build(ctx context.Context, b *build) (*pipeline.Result, error) {
 		return nil, err
 	}
 	work := observe.Work{Kind: observe.Build, Name: o.Pipeline, Text: func() string { return b.query.Text }}
-	result, err := observed(observe.WithUser(ctx, b.user), b.generation, &b.config, work, ended, func(ctx context.Context) (*pipeline.Result, error) { return a.carryOut(ctx, b) })
+	result, err := observed(observe.WithOwner(ctx, b.owner()), b.generation, &b.config, work, ended, func(ctx context.Context) (*pipeline.Result, error) { return a.carryOut(ctx, b) })
 	if keep != nil {
 		keep(result, err)
 	}
 	return result, err
+}
+
+// owner is whose texts the build may have.
+func (b *build) owner() observe.Owner {
+	o := observe.Owner{User: b.user}
+	if c := b.config.Conversation; c != nil {
+		o.Conversation = c.ID
+	}
+	if f := b.config.Frames; f != nil {
+		o.Run = f.Run
+	}
+	return o
 }
 
 // carryOut runs a build.

@@ -11,6 +11,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/failures"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/conversation"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
@@ -277,8 +278,8 @@ func (c *Conversation) hold(ctx context.Context) (end func(), err error) {
 	return end, nil
 }
 
-// Forget deletes the whole conversation with its summary and returns how many turns it had. A
-// promotion of the conversation by the same App is cancelled first.
+// Forget deletes the whole conversation with its summary and what plugins failed at in it, and returns how many turns it
+// had. A promotion of the conversation by the same App is cancelled first.
 func (c *Conversation) Forget(ctx context.Context) (int, error) {
 	end, err := c.hold(ctx)
 	if err != nil {
@@ -287,7 +288,11 @@ func (c *Conversation) Forget(ctx context.Context) (int, error) {
 	defer end()
 	n, err := c.log.Delete(ctx)
 	if err == nil {
-		err = store.Partly(true, agentstore.Disown(ctx, c.store, c.key.Tenant, agentstore.AConversation, c.key.Stream))
+		err = agentstore.Disown(ctx, c.store, c.key.Tenant, agentstore.AConversation, c.key.Stream)
+		if err == nil {
+			_, err = failures.Forget(ctx, c.store, failures.Owner{Tenant: c.key.Tenant, Conversation: c.key.Stream})
+		}
+		err = store.Partly(true, err)
 	}
 	if err != nil {
 		return n, fmt.Errorf("conversation %q: %w", c.key.Stream, err)

@@ -46,8 +46,11 @@ func (a *App) ForgetUser(ctx context.Context, tenant, user string) (done Forgott
 		return done, err
 	}
 	tenant = c.TenantName()
+	var failed error
+	done.Failures, failed = failures.Forget(ctx, s, failures.Owner{Tenant: tenant, User: user}) // before its conversations take theirs
 	// Conversations go before facts, so that no promotion takes facts from them meanwhile.
-	talks, failed := agentstore.Owned(ctx, s, tenant, agentstore.AConversation, user)
+	talks, err := agentstore.Owned(ctx, s, tenant, agentstore.AConversation, user)
+	failed = cmp.Or(failed, err)
 	for _, id := range talks {
 		n, facts, err := a.forgetConversation(ctx, tenant, id)
 		done.Turns, done.Facts, failed = done.Turns+n, done.Facts+facts, cmp.Or(failed, err)
@@ -68,8 +71,6 @@ func (a *App) ForgetUser(ctx context.Context, tenant, user string) (done Forgott
 	failed = cmp.Or(failed, a.keeper.Flush(ctx))
 	defer a.index.Forget(tenant)
 	done.Builds, err = builds.RemoveOf(ctx, s, tenant, builds.Filter{User: user})
-	failed = cmp.Or(failed, err)
-	done.Failures, err = failures.Forget(ctx, s, tenant, user)
 	if failed = errors.Join(failed, err); failed != nil {
 		return done, fmt.Errorf("forget user %.100q: %w", user, store.Partly(done != ForgottenUser{User: user}, failed))
 	}
