@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"reflect"
@@ -371,15 +370,14 @@ func (b *build) claimOne(ctx context.Context, what agentstore.Ownable, id string
 		_, err := agentstore.Allow(ctx, b.store, b.config.TenantName(), what, id, b.user)
 		return owned(err)
 	}
-	claimed, err := agentstore.Claim(ctx, b.store, b.config.TenantName(), what, id, b.user)
-	if err != nil || !claimed || what != agentstore.AConversation {
-		return owned(err)
-	}
-	if err := takeFacts(ctx, b.generation.Facts(b.store, b.config.TenantName()), b.store, b.config.TenantName(), id, b.user); err != nil {
-		disowned := agentstore.Disown(context.WithoutCancel(ctx), b.store, b.config.TenantName(), what, id) // the next build claims it again
-		return errors.Join(fmt.Errorf("conversation %q: claim its facts: %w", id, err), disowned)
-	}
-	return nil
+	tenant := b.config.TenantName()
+	_, err := agentstore.ClaimWith(ctx, b.store, tenant, what, id, b.user, func(owner store.Change) error {
+		if what != agentstore.AConversation {
+			return b.store.Apply(ctx, owner)
+		}
+		return takeFacts(ctx, b.generation.Facts(b.store, tenant), b.store, owner, b.user)
+	})
+	return owned(err)
 }
 
 // run builds the window, then compares it with the previous prompt and remembers the query if

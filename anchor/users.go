@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/anchor-host/anchor-host/anchor/builds"
 	"github.com/anchor-host/anchor-host/internal/agents/learned"
@@ -91,25 +92,42 @@ func (a *App) forgetConversation(ctx context.Context, tenant, id string) (turns,
 	return turns, facts, store.Partly(true, err)
 }
 
-// takeFacts makes a user who has just claimed a conversation the owner of the facts that were extracted from
+// takenTogether is how many facts go to the user who claims a conversation with the claim. Further ones go before.
+const takenTogether = 500
+
+// takeFacts makes a user the owner of a conversation by a change, and with it of the facts that were extracted from
 // it while it belonged to nobody. They belong to the session with its name. If nothing was extracted,
 // such facts have nothing to do with the conversation, and stay as they are.
-func takeFacts(ctx context.Context, facts *memory.StoreFacts, s store.Store, tenant, conversationID, user string) error {
-	if n, err := conversation.NewLog(s, tenant, conversationID).Promoted(ctx); err != nil || n == 0 {
-		return err
-	}
-	m, err := memory.New(memory.Config{Facts: facts})
+func takeFacts(ctx context.Context, facts *memory.StoreFacts, s store.Store, owner store.Change, user string) error {
+	id := owner.Key.Stream
+	n, err := conversation.NewLog(s, owner.Key.Tenant, id).Promoted(ctx)
 	if err != nil {
 		return err
 	}
-	list, err := m.List(ctx, memory.Filter{SessionID: conversationID, Users: []string{""}})
-	for i := range list {
-		if err == nil {
-			_, err = m.Edit(ctx, list[i].ID, func(e *memory.Entry) { e.UserID = user })
-		}
-		if errors.Is(err, memory.ErrNotFound) { // deleted, or expired
-			err = nil
-		}
+	if n == 0 {
+		return s.Apply(ctx, owner)
 	}
-	return err
+	for more := true; more && err == nil; {
+		err = facts.Change(ctx, nil, func(existing []*memory.Entry) (c memory.FactChange, _ error) {
+			more = false
+			now := time.Now().UTC()
+			for _, e := range existing {
+				if e.SessionID != id || e.UserID != "" || e.Expired(now) {
+					continue
+				}
+				if more = len(c.Put) == takenTogether; more {
+					return c, nil
+				}
+				own := e.Clone()
+				own.UserID, own.UpdatedAt = user, now
+				c.Put = append(c.Put, &own)
+			}
+			c.With = []store.Change{owner}
+			return c, nil
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("conversation %q: claim its facts: %w", id, err)
+	}
+	return nil
 }

@@ -1,6 +1,7 @@
 package anchor
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/conversation"
+	"github.com/anchor-host/anchor-host/pipeline/memory"
 	"github.com/anchor-host/anchor-host/store"
 )
 
@@ -139,6 +141,83 @@ func TestRepeatedBuildLeavesTheConversation(t *testing.T) {
 		}
 		if keys, err := s.Keys(ctx, store.DefaultTenant, conversation.KindDigest); err != nil || len(keys) > 0 {
 			t.Errorf("%s: %v, %v", smaller, keys, err)
+		}
+	}
+}
+
+// dying is a store that fails once a conversation has an owner, until it is mended.
+type dying struct {
+	store.Store
+	claimed bool
+}
+
+func (d *dying) note(err error, key store.Key) error {
+	if d.claimed {
+		return store.ErrReadOnly
+	}
+	d.claimed = err == nil && key.Kind == agentstore.KindOwner
+	return err
+}
+
+func (d *dying) Append(ctx context.Context, key store.Key, recs ...store.Record) (n int64, err error) {
+	if !d.claimed {
+		n, err = d.Store.Append(ctx, key, recs...)
+	}
+	return n, d.note(err, key)
+}
+
+func (d *dying) Delete(ctx context.Context, key store.Key, ids ...string) (n int, err error) {
+	if !d.claimed {
+		n, err = d.Store.Delete(ctx, key, ids...)
+	}
+	return n, d.note(err, key)
+}
+
+func (d *dying) Apply(ctx context.Context, changes ...store.Change) (err error) {
+	if d.claimed {
+		return store.ErrReadOnly
+	}
+	err = d.Store.Apply(ctx, changes...)
+	for _, c := range changes {
+		err = d.note(err, c.Key)
+	}
+	return err
+}
+
+// A store that dies as soon as a user has a conversation leaves none of its facts to nobody.
+func TestFactsAreClaimedWithTheirConversation(t *testing.T) {
+	for _, n := range []int{1, takenTogether, 2*takenTogether + 1} {
+		ctx, s := t.Context(), &dying{Store: store.NewMemory()}
+		app, err := Load(write(t, t.TempDir(), usersConfig), Options{Store: s, CacheDir: "off"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer app.Close(ctx)
+		say(t, app, "I live in Oslo.")
+		if err := conversation.NewLog(s, store.DefaultTenant, "c").SetPromoted(ctx, 1); err != nil {
+			t.Fatal(err)
+		}
+		entries := []*memory.Entry{{ID: "another", Content: "x", SessionID: "other", Relevance: 1, Type: memory.Semantic}}
+		for i := range n {
+			entries = append(entries, &memory.Entry{ID: fmt.Sprint(i), Content: fmt.Sprint("fact ", i), SessionID: "c", Relevance: 1, Type: memory.Semantic})
+		}
+		if err := memory.NewStoreFacts(s, store.DefaultTenant).Put(ctx, entries...); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := app.Build(ctx, pipeline.Query{Text: "q"}, BuildOptions{User: "ann", Conversation: "c"}); err != nil {
+			t.Logf("the build: %v", err)
+		}
+		if !s.claimed {
+			t.Errorf("%d facts: the conversation is not claimed", n)
+		}
+		list, err := memory.NewStoreFacts(s, store.DefaultTenant).List(ctx)
+		if err != nil || len(list) != n+1 {
+			t.Fatalf("%d facts: %d, %v", n, len(list), err)
+		}
+		for _, e := range list {
+			if (e.UserID == "ann") != (e.SessionID == "c") {
+				t.Fatalf("%d facts: %s of session %s belongs to %q", n, e.ID, e.SessionID, e.UserID)
+			}
 		}
 	}
 }
