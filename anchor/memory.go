@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/anchor-host/anchor-host/internal/agents/learned"
 	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/config"
@@ -245,7 +246,7 @@ func (c *Conversation) Search(ctx context.Context, text string) ([]pipeline.Turn
 }
 
 // Delete deletes turns by their numbers and returns how many there were. A summary of a deleted turn stays as it
-// is. A promotion of the conversation by the same App is cancelled first; the next one covers the remaining turns.
+// is, as do records of builds and failures of plugins that have its text. A promotion of the conversation by the same App is cancelled first; the next one covers the remaining turns.
 func (c *Conversation) Delete(ctx context.Context, turns ...int64) (int, error) {
 	ids := make([]string, len(turns))
 	for i, n := range turns {
@@ -259,7 +260,12 @@ func (c *Conversation) Delete(ctx context.Context, turns ...int64) (int, error) 
 		return 0, err
 	}
 	defer end()
-	n, err := c.store.Delete(ctx, c.key, ids...)
+	n := 0
+	if len(turns) > 0 {
+		if err = learned.ForgetTurns(ctx, c.store, c.key.Tenant, c.key.Stream, turns...); err == nil {
+			n, err = c.store.Delete(ctx, c.key, ids...)
+		}
+	}
 	if err != nil {
 		return n, fmt.Errorf("conversation %q: %w", c.key.Stream, err)
 	}
@@ -286,6 +292,9 @@ func (c *Conversation) Forget(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	defer end()
+	if err := learned.ForgetTurns(ctx, c.store, c.key.Tenant, c.key.Stream); err != nil {
+		return 0, fmt.Errorf("conversation %q: %w", c.key.Stream, err)
+	}
 	n, err := c.log.Delete(ctx)
 	if err == nil {
 		err = agentstore.Disown(ctx, c.store, c.key.Tenant, agentstore.AConversation, c.key.Stream)

@@ -2,11 +2,15 @@ package anchor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/anchor-host/anchor-host/internal/agents/learned"
+	"github.com/anchor-host/anchor-host/internal/agents/project"
 	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/conversation"
@@ -217,6 +221,71 @@ func TestFactsAreClaimedWithTheirConversation(t *testing.T) {
 		for _, e := range list {
 			if (e.UserID == "ann") != (e.SessionID == "c") {
 				t.Fatalf("%d facts: %s of session %s belongs to %q", n, e.ID, e.SessionID, e.UserID)
+			}
+		}
+	}
+}
+
+// The session of a coding agent that is deleted as a conversation is not found by searches any more. Other sessions,
+// also those with a longer name, and other users lose nothing.
+func TestDeletedSessionsAreNotFound(t *testing.T) {
+	ctx := t.Context()
+	app, err := Load(write(t, t.TempDir(), usersConfig+"store: {path: store.db}\n"), Options{CacheDir: "off"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer app.Close(ctx)
+	s, err := app.Store(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shop := project.Project{ID: "p-1"}
+	found := map[string]func() bool{}
+	for _, user := range []string{"ann/x", "ann", ""} {
+		m, err := learned.Open(s, learned.Options{User: user})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, session := range []string{"one", "one/more", "on", "x/one"} {
+			text := "The cookie of " + user + " in " + session + " was renamed."
+			if _, err := m.Turns(ctx, shop, session, []learned.Said{{Source: learned.Assistant, Text: text}}); errors.Is(err, ErrOwned) {
+				continue // two users whose names and sessions make the same name
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			found["agent:p-1/"+user+"/"+session] = func() bool {
+				list, err := m.Search(ctx, shop, text, 10, 0)
+				return err != nil || slices.ContainsFunc(list, func(n learned.Note) bool { return n.Text == text })
+			}
+		}
+	}
+	for name, is := range found {
+		if !is() {
+			t.Fatalf("%s is not found before", name)
+		}
+	}
+	for name := range found {
+		talk, err := app.Conversation(ctx, "", name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		forget := talk.Forget
+		if strings.HasSuffix(name, "/on") {
+			if n, err := talk.Delete(ctx); n != 0 || err != nil || !found[name]() {
+				t.Errorf("%s: %d, %v, or no turn is deleted and it is gone", name, n, err)
+			}
+			forget = func(ctx context.Context) (int, error) { return talk.Delete(ctx, 1) }
+		}
+		if n, err := forget(ctx); n != 1 || err != nil {
+			t.Errorf("%s: %d, %v", name, n, err)
+		}
+		if found[name]() {
+			t.Errorf("%s is still found", name)
+		}
+		delete(found, name)
+		for name, is := range found {
+			if !is() {
+				t.Errorf("%s is not found any more", name)
 			}
 		}
 	}
