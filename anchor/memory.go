@@ -91,6 +91,7 @@ func (a *App) ForgetFacts(ctx context.Context, tenant string, filter memory.Filt
 // Conversation is a conversation of a tenant in the store. It is safe for concurrent use.
 type Conversation struct {
 	key       store.Key
+	config    *config.Config
 	store     store.Store
 	log       *conversation.Log
 	tokenizer func() (pipeline.Tokenizer, error)
@@ -112,7 +113,7 @@ func (a *App) Conversation(ctx context.Context, tenant, id string) (*Conversatio
 		return nil, err
 	}
 	key := store.Key{Tenant: c.TenantName(), Kind: conversation.KindTurn, Stream: id}
-	return &Conversation{key, s, conversation.NewLog(s, key.Tenant, id), t, a}, nil
+	return &Conversation{key, c, s, conversation.NewLog(s, key.Tenant, id), t, a}, nil
 }
 
 // CutText returns the whole text of a tool's result that an assembly has cut, by the handle that the cut text names.
@@ -284,9 +285,18 @@ func (c *Conversation) hold(ctx context.Context) (end func(), err error) {
 	return end, nil
 }
 
-// Forget deletes the whole conversation with its summary and what plugins failed at in it, and returns how many turns it
-// had. A promotion of the conversation by the same App is cancelled first.
+// Forget deletes the whole conversation with its summary, the records of its builds that have texts and what plugins failed
+// at in it, and returns how many turns it had. A promotion of the conversation by the same App is cancelled first.
 func (c *Conversation) Forget(ctx context.Context) (int, error) {
+	n, err := c.forget(ctx)
+	if err == nil {
+		err = store.Partly(true, c.app.forgetTexts(ctx, c.config, c.store, c.key.Stream))
+	}
+	return n, err
+}
+
+// forget is Forget without the records of builds.
+func (c *Conversation) forget(ctx context.Context) (int, error) {
 	end, err := c.hold(ctx)
 	if err != nil {
 		return 0, err

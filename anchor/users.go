@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/anchor-host/anchor-host/anchor/builds"
@@ -33,7 +34,7 @@ type ForgottenUser struct {
 
 // ForgetUser deletes what the store has of a user of a tenant: the facts, the conversations and the
 // agent runs that belong to the user, the facts of these conversations, the links of the graph to these
-// facts, and the records of the builds and the failures of plugins for the user. Builds that run at the same time may store new ones.
+// facts, and the records of the builds and the failures of plugins for the user and in these conversations. Builds that run at the same time may store new ones.
 // The values that plugins keep and relations between entities belong to the tenant and stay. If something
 // cannot be deleted, the rest is, and the result says what was. An empty tenant means that of the
 // configuration.
@@ -63,15 +64,15 @@ func (a *App) ForgetUser(ctx context.Context, tenant, user string) (done Forgott
 	failed = cmp.Or(failed, err)
 	for _, id := range runs {
 		run, err := a.Run(ctx, tenant, id)
-		failed = forget(ctx, run, &done.Runs, failed, err)
+		failed = forget(ctx, run.Forget, &done.Runs, failed, err)
 	}
 	n, err := a.ForgetFacts(ctx, tenant, memory.Filter{UserID: user})
 	done.Facts, failed = done.Facts+n, cmp.Or(failed, err)
 	n, err = learned.ForgetUser(ctx, s, tenant, user)
 	done.Facts, failed = done.Facts+n, cmp.Or(failed, err)
-	failed = cmp.Or(failed, a.keeper.Flush(ctx))
-	defer a.index.Forget(tenant)
-	done.Builds, err = builds.RemoveOf(ctx, s, tenant, builds.Filter{User: user})
+	done.Builds, err = a.forgetBuilds(ctx, s, tenant, func(b *builds.Summary) bool {
+		return b.User == user || b.User == "" && slices.Contains(talks, b.Conversation)
+	})
 	if failed = errors.Join(failed, err); failed != nil {
 		return done, fmt.Errorf("forget user %.100q: %w", user, store.Partly(done != ForgottenUser{User: user}, failed))
 	}
@@ -85,7 +86,7 @@ func (a *App) forgetConversation(ctx context.Context, tenant, id string) (turns,
 	if err != nil {
 		return 0, 0, err
 	}
-	if turns, err = talk.Forget(ctx); err != nil {
+	if turns, err = talk.forget(ctx); err != nil {
 		return turns, 0, err
 	}
 	facts, err = a.ForgetFacts(ctx, tenant, memory.Filter{SessionID: id, Users: []string{""}})

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/anchor-host/anchor-host/anchor/builds"
 	"github.com/anchor-host/anchor-host/internal/agents/learned"
 	"github.com/anchor-host/anchor-host/internal/agents/project"
 	"github.com/anchor-host/anchor-host/internal/agentstore"
@@ -28,15 +30,15 @@ func TestRepeatedBuildClaimsNothing(t *testing.T) {
 	if err := app.FlushRecords(ctx); err != nil {
 		t.Fatal(err)
 	}
+	r, err := app.BuildRecord(ctx, "", "b")
+	if err != nil {
+		t.Fatal(err)
+	}
 	talk, err := app.Conversation(ctx, "", "c")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := talk.Forget(ctx); err != nil {
-		t.Fatal(err)
-	}
-	r, err := app.BuildRecord(ctx, "", "b")
-	if err != nil {
 		t.Fatal(err)
 	}
 	if again, err := app.RepeatBuild(ctx, "", r, BuildOptions{}); err != nil || again.Err != nil {
@@ -289,4 +291,86 @@ func TestDeletedSessionsAreNotFound(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Records of builds with texts go with the conversation, whoever deletes it. Those without texts stay, but for those of a
+// user who is forgotten, and so do those of another conversation.
+func TestRecordsGoWithTheirConversation(t *testing.T) {
+	ctx := t.Context()
+	for name, tt := range map[string]struct {
+		config string
+		forget func(*App) error
+		want   string
+	}{
+		"forget": {"{content: true}", forgetTalk, "none other plain"},
+		"age": {"{content: true}", func(a *App) error {
+			_, err := a.DeleteOld(ctx, "")
+			return err
+		}, "none plain"},
+		"without texts": {"{}", forgetTalk, "claimed mine none other plain"},
+		"user": {"{}", func(a *App) error {
+			done, err := a.ForgetUser(ctx, "", "ann")
+			if err == nil && done.Builds != 3 {
+				err = fmt.Errorf("%d builds are counted", done.Builds)
+			}
+			return err
+		}, "none other"},
+	} {
+		file, s := write(t, t.TempDir(), ""), store.NewMemory()
+		with := func(records string) *App {
+			text := basic + "memory: {conversation: {}}\nstore: {keep: {conversations: 1ns}}\nbuilds: {records: " + records + "}\n"
+			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			app, err := Load(file, Options{Store: s, CacheDir: "off"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return app
+		}
+		build := func(a *App, o BuildOptions) {
+			o.Remember = o.Conversation != ""
+			if _, err := a.Build(ctx, pipeline.Query{Text: "a secret"}, o); err != nil {
+				t.Fatal(err)
+			}
+		}
+		plain := with("{}")
+		build(plain, BuildOptions{ID: "plain", Conversation: "c"})
+		if err := plain.Close(ctx); err != nil {
+			t.Fatal(err)
+		}
+		app := with(tt.config)
+		build(app, BuildOptions{ID: "claimed", Conversation: "c"})
+		build(app, BuildOptions{ID: "mine", User: "ann", Conversation: "c"})
+		build(app, BuildOptions{ID: "other", Conversation: "other"})
+		build(app, BuildOptions{ID: "none"})
+		if err := tt.forget(app); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := app.FlushRecords(ctx); err != nil {
+			t.Fatal(err)
+		}
+		page, err := app.Builds(ctx, "", builds.Filter{}, "", 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var ids []string
+		for _, b := range page.Builds {
+			ids = append(ids, b.ID)
+		}
+		if slices.Sort(ids); strings.Join(ids, " ") != tt.want {
+			t.Errorf("%s: %v are left, want %s", name, ids, tt.want)
+		}
+		if err := app.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func forgetTalk(a *App) error {
+	talk, err := a.Conversation(context.Background(), "", "c")
+	if err == nil {
+		_, err = talk.Forget(context.Background())
+	}
+	return err
 }
