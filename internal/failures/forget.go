@@ -1,6 +1,8 @@
 package failures
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,11 +24,12 @@ const (
 	// putTries is how often failures are written while others are forgotten.
 	putTries = 3
 	// prunedTogether is how many records of what was forgotten go with each new one.
-	prunedTogether = 256
+	prunedTogether = 8
 )
 
 // Forget deletes the failures of an owner from a store, and returns how many there were. Those that wait on other hosts
-// are not written any more, unless the store is full. It deletes damaged ones too: nobody knows whose they are.
+// are not written any more, unless the store is full. With a user or a tenant it deletes damaged ones too: nobody knows
+// whose they are.
 func Forget(ctx context.Context, s store.Store, o Owner) (int, error) {
 	n, err := forget(ctx, s, o)
 	if err != nil {
@@ -40,13 +43,20 @@ func forget(ctx context.Context, s store.Store, o Owner) (int, error) {
 	if noted != nil && !errors.Is(noted, store.ErrFull) {
 		return 0, noted
 	}
-	list, err := read(ctx, s)
-	if err != nil {
-		return 0, err
+	var name []byte // without which a record cannot be meant, so that most need not be decoded
+	if of := cmp.Or(o.Conversation, o.Run); of != "" {
+		name, _ = json.Marshal(of) // as records are written
 	}
 	var ids []string
 	own := 0
-	for _, f := range list {
+	err := scan(ctx, s, key, 0, func(rec *store.Record) {
+		if rec.Data != nil && !bytes.Contains(rec.Data, name) {
+			return
+		}
+		f := decode(rec)
+		if f == nil {
+			return
+		}
 		mine := f.of(o)
 		if mine {
 			own++
@@ -54,6 +64,9 @@ func forget(ctx context.Context, s store.Store, o Owner) (int, error) {
 		if mine || f.Plugin == "" {
 			ids = append(ids, f.key)
 		}
+	})
+	if err != nil {
+		return 0, err
 	}
 	if n, err := remove(ctx, s, ids); err != nil {
 		return min(n, own), err

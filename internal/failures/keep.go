@@ -263,23 +263,30 @@ func (l *Log) load(ctx context.Context) error {
 // read reads the failures of a store. Records that cannot be read are failures of no plugin, so that they can be deleted.
 func read(ctx context.Context, s store.Store) (list []*Failure, err error) {
 	err = scan(ctx, s, key, 0, func(rec *store.Record) {
-		var r row
-		if json.Unmarshal(rec.Data, &r) != nil {
-			r = row{}                                                              // no valid one
-			if _, err := hex.DecodeString(rec.ID); rec.Data == nil && err != nil { // nothing can be deleted by it
-				return
-			}
+		if f := decode(rec); f != nil {
+			list = append(list, f)
 		}
-		f := &r.Failure
-		f.key, f.owner, f.public = rec.ID, r.Owner, r.Public
-		f.owner.Tenant = f.Tenant
-		list = append(list, f)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("failures of plugins: read them: %w", err)
 	}
 	slices.SortStableFunc(list, func(a, b *Failure) int { return a.Last.Compare(b.Last) })
 	return list, nil
+}
+
+// decode is the failure of a record, nil for one by which nothing can be deleted.
+func decode(rec *store.Record) *Failure {
+	var r row
+	if json.Unmarshal(rec.Data, &r) != nil {
+		r = row{} // no valid one
+		if _, err := hex.DecodeString(rec.ID); rec.Data == nil && err != nil {
+			return nil
+		}
+	}
+	f := &r.Failure
+	f.key, f.owner, f.public = rec.ID, r.Owner, r.Public
+	f.owner.Tenant = f.Tenant
+	return f
 }
 
 // scan calls f for the records of a key after a number. Those that the store cannot read have no data.
