@@ -92,9 +92,8 @@ type racing struct {
 func (r *racing) open(context.Context) (store.Store, error) { return r, nil }
 
 func (r *racing) Apply(ctx context.Context, changes ...store.Change) error {
-	if f := r.forget; f != nil && changes[0].Key == key {
-		r.forget = nil
-		f()
+	if r.forget != nil && changes[0].Key == key {
+		r.forget()
 	}
 	return r.counting.Apply(ctx, changes...)
 }
@@ -104,6 +103,7 @@ func TestForgottenWhileWriting(t *testing.T) {
 	c := &counting{Store: store.NewMemory()}
 	r := &racing{counting: c}
 	r.forget = func() {
+		r.forget = nil
 		if _, err := Forget(t.Context(), c, Owner{Tenant: "a", User: "ann"}); err != nil {
 			t.Error(err)
 		}
@@ -227,4 +227,41 @@ func TestRequestsAreNotHandedOn(t *testing.T) {
 			t.Errorf("%v: %+v", who, got)
 		}
 	}
+}
+
+// What a plugin fails at all the time is not lost after a day, though some of it always waits.
+func TestFloodsOutliveTheDay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &racing{counting: &counting{Store: store.NewMemory()}}
+		l := &Log{Host: "h"}
+		r.forget = func() { l.Add(failure("p", "a", "again")) }
+		l.Add(failure("p", "a", "again"))
+		l.Keep(r.open, slog.New(slog.DiscardHandler))
+		time.Sleep(heedTime + 2*time.Hour)
+		r.forget = nil
+		l.Close(t.Context())
+		if got := stored(t, r.counting); len(got) != 1 || l.lost != 0 {
+			t.Errorf("%q, %d lost", got, l.lost)
+		}
+	})
+}
+
+// A host shows nothing any more of who was forgotten elsewhere, also if it has just read the store.
+func TestForgottenElsewhereIsNotShown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &counting{Store: store.NewMemory()}
+		l := started("h", c)
+		defer l.Close(t.Context())
+		l.Add(of("a", "ann", "", ""))
+		synctest.Wait()
+		if got := l.Of(t.Context(), everything, "").Failures; len(got) != 1 {
+			t.Errorf("before: %q", texts(got))
+		}
+		if n, err := Forget(t.Context(), c, Owner{Tenant: "a", User: "ann"}); n != 1 || err != nil {
+			t.Errorf("%d, %v", n, err)
+		}
+		if got := l.Of(t.Context(), everything, "").Failures; len(got) != 0 {
+			t.Errorf("after: %q", texts(got))
+		}
+	})
 }
