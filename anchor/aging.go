@@ -97,18 +97,21 @@ func (a *App) DeleteOld(ctx context.Context, tenant string) (done Aged, err erro
 	keep, now := c.Store.Keep, time.Now()
 	old := func(keep config.Age, at time.Time) bool { return keep > 0 && now.Sub(at) > time.Duration(keep) }
 	talks, err := a.Conversations(ctx, tenant)
+	var gone []string
 	for i := range talks {
 		if old(keep.Conversations, talks[i].Time) {
+			gone = append(gone, talks[i].ID)
 			talk, failed := a.Conversation(ctx, tenant, talks[i].ID)
-			err = forget(ctx, talk, &done.Conversations, err, failed)
+			err = forget(ctx, talk.forget, &done.Conversations, err, failed)
 		}
 	}
+	err = cmp.Or(err, a.forgetTexts(ctx, c, s, gone...))
 	runs, failed := a.Runs(ctx, tenant)
 	err = cmp.Or(err, failed)
 	for i := range runs {
 		if old(keep.Runs, runs[i].Time) {
 			run, failed := a.Run(ctx, tenant, runs[i].ID)
-			err = forget(ctx, run, &done.Runs, err, failed)
+			err = forget(ctx, run.Forget, &done.Runs, err, failed)
 		}
 	}
 	for what, has := range map[agentstore.Ownable]struct {
@@ -125,11 +128,9 @@ func (a *App) DeleteOld(ctx context.Context, tenant string) (done Aged, err erro
 }
 
 // forget deletes a conversation or a run, unless it could not be opened, and counts it. It returns the first of the errors.
-func forget(ctx context.Context, what interface {
-	Forget(context.Context) (int, error)
-}, done *int, before, failed error) error {
+func forget(ctx context.Context, what func(context.Context) (int, error), done *int, before, failed error) error {
 	if failed == nil {
-		_, failed = what.Forget(ctx)
+		_, failed = what(ctx)
 	}
 	if failed == nil {
 		*done++

@@ -72,7 +72,7 @@ func (a *App) Assemble(ctx context.Context, messages []pipeline.Message, o Assem
 	if err := r.apply(); err != nil {
 		return nil, err
 	}
-	return observed(observe.WithUser(ctx, o.User), g, &r.config, observe.Work{Kind: observe.Assembly}, endedAssembly, func(ctx context.Context) (*Assembled, error) { return a.carryOutRun(ctx, g, r) })
+	return observed(observe.WithOwner(ctx, observe.Owner{User: o.User, Run: o.Run}), g, &r.config, observe.Work{Kind: observe.Assembly}, endedAssembly, func(ctx context.Context) (*Assembled, error) { return a.carryOutRun(ctx, g, r) })
 }
 
 // carryOutRun assembles the messages. It loads and saves the state of the run that the options name.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"reflect"
@@ -261,11 +260,23 @@ func (a *App) build(ctx context.Context, b *build) (*pipeline.Result, error) {
 		return nil, err
 	}
 	work := observe.Work{Kind: observe.Build, Name: o.Pipeline, Text: func() string { return b.query.Text }}
-	result, err := observed(observe.WithUser(ctx, b.user), b.generation, &b.config, work, ended, func(ctx context.Context) (*pipeline.Result, error) { return a.carryOut(ctx, b) })
+	result, err := observed(observe.WithOwner(ctx, b.owner()), b.generation, &b.config, work, ended, func(ctx context.Context) (*pipeline.Result, error) { return a.carryOut(ctx, b) })
 	if keep != nil {
 		keep(result, err)
 	}
 	return result, err
+}
+
+// owner is whose texts the build may have.
+func (b *build) owner() observe.Owner {
+	o := observe.Owner{User: b.user}
+	if c := b.config.Conversation; c != nil {
+		o.Conversation = c.ID
+	}
+	if f := b.config.Frames; f != nil {
+		o.Run = f.Run
+	}
+	return o
 }
 
 // carryOut runs a build.
@@ -359,15 +370,14 @@ func (b *build) claimOne(ctx context.Context, what agentstore.Ownable, id string
 		_, err := agentstore.Allow(ctx, b.store, b.config.TenantName(), what, id, b.user)
 		return owned(err)
 	}
-	claimed, err := agentstore.Claim(ctx, b.store, b.config.TenantName(), what, id, b.user)
-	if err != nil || !claimed || what != agentstore.AConversation {
-		return owned(err)
-	}
-	if err := takeFacts(ctx, b.generation.Facts(b.store, b.config.TenantName()), b.store, b.config.TenantName(), id, b.user); err != nil {
-		disowned := agentstore.Disown(context.WithoutCancel(ctx), b.store, b.config.TenantName(), what, id) // the next build claims it again
-		return errors.Join(fmt.Errorf("conversation %q: claim its facts: %w", id, err), disowned)
-	}
-	return nil
+	tenant := b.config.TenantName()
+	_, err := agentstore.ClaimWith(ctx, b.store, tenant, what, id, b.user, func(owner store.Change) error {
+		if what != agentstore.AConversation {
+			return b.store.Apply(ctx, owner)
+		}
+		return takeFacts(ctx, b.generation.Facts(b.store, tenant), b.store, owner, b.user)
+	})
+	return owned(err)
 }
 
 // run builds the window, then compares it with the previous prompt and remembers the query if

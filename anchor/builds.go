@@ -1,11 +1,13 @@
 package anchor
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 	"github.com/anchor-host/anchor-host/anchor/builds"
 	"github.com/anchor-host/anchor-host/internal/aside"
 	"github.com/anchor-host/anchor-host/internal/builtdoc"
+	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/errkind"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/explain"
@@ -73,6 +76,28 @@ func (a *App) RemoveBuilds(ctx context.Context, tenant string, ids ...string) (i
 		return builds.RemoveAll(ctx, s, c.TenantName())
 	}
 	return builds.Remove(ctx, s, c.TenantName(), ids...)
+}
+
+// forgetBuilds deletes the records of builds that of selects, those that wait to be written included, and returns how many
+// there were.
+func (a *App) forgetBuilds(ctx context.Context, s store.Store, tenant string, of func(*builds.Summary) bool) (int, error) {
+	flushed := a.keeper.Flush(ctx)
+	defer a.index.Forget(tenant)
+	n, err := builds.RemoveOf(ctx, s, tenant, of)
+	return n, cmp.Or(flushed, err)
+}
+
+// forgetTexts deletes the records of the builds in deleted conversations, whose names are sorted, if the configuration keeps
+// their texts. Others have none, and to look at each record takes a while.
+func (a *App) forgetTexts(ctx context.Context, c *config.Config, s store.Store, conversations ...string) error {
+	if r := c.Builds.Records; r == nil || !r.Content || len(conversations) == 0 {
+		return nil
+	}
+	_, err := a.forgetBuilds(ctx, s, c.TenantName(), func(b *builds.Summary) bool {
+		_, deleted := slices.BinarySearch(conversations, b.Conversation)
+		return b.Content && deleted
+	})
+	return err
 }
 
 // RecordStats returns how many records of builds were kept and dropped so far.

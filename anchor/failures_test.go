@@ -2,7 +2,9 @@ package anchor
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -16,6 +18,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/failures"
 	"github.com/anchor-host/anchor-host/internal/testkit/await"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/message"
 	"github.com/anchor-host/anchor-host/store"
 )
 
@@ -99,6 +102,78 @@ func TestFailuresAreForgotten(t *testing.T) {
 	}
 	if n, err := app.ForgetTenant(t.Context(), "b"); err != nil || n != 1 || left() != "" {
 		t.Errorf("%d, %v, %s", n, err, left())
+	}
+}
+
+// What a plugin failed at in a conversation or an agent run goes with that, and nothing of another tenant or of
+// another name.
+func TestFailuresGoWithConversationsAndRuns(t *testing.T) {
+	dir := t.TempDir()
+	for file, from := range map[string]string{
+		"guest-error/plugin.wasm": "guest-error/plugin.wasm", "guest-error/plugin.yaml": "guest-error/plugin.yaml", "unknown-role/plugin.wasm": "wrong/unknown-role.wasm", "unknown-role/plugin.yaml": "wrong/unknown-role.yaml",
+	} {
+		data, err := os.ReadFile(filepath.Join("../testdata/wasm", from))
+		file = filepath.Join(dir, file)
+		if err = errors.Join(err, os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, data, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text := "counting: {tokenizer: words}\nplugins: {dir: " + dir + ", instances: {bad: {plugin: guest-error}, rude: {plugin: unknown-role}}}\nsteps: [{name: s, use: bad, must: false}]\n"
+	talk := func(o BuildOptions) func(*App) error {
+		o.Remember = true
+		return func(a *App) error {
+			_, err := a.Build(t.Context(), pipeline.Query{Text: "a secret"}, o)
+			return err
+		}
+	}
+	assemble := func(a *App) error {
+		_, err := a.Assemble(t.Context(), []pipeline.Message{message.New(pipeline.RoleUser, "a secret")}, AssembleOptions{Run: "fix"})
+		return err
+	}
+	const aRun = "memory: {frames: {run: fix}}\nagent: {providers: [{name: p, use: rude, priority: 6, must: false}]}\n"
+	for _, tt := range []struct {
+		name, config string
+		work         func(*App) error
+		kept         string // after the conversation was forgotten, and then the run
+	}{
+		{"a conversation", "", talk(BuildOptions{Conversation: "talk"}), "1 0 0"},
+		{"a conversation of a user", "", talk(BuildOptions{User: "ann", Conversation: "talk"}), "1 0 0"},
+		{"another conversation", "", talk(BuildOptions{Conversation: "other"}), "1 1 1"},
+		{"a conversation with the name of the run", "", talk(BuildOptions{Conversation: "fix"}), "1 1 1"},
+		{"another tenant", "", talk(BuildOptions{Tenant: "b", Conversation: "talk"}), "1 1 1"},
+		{"a build with a run", aRun, func(a *App) error {
+			_, err := a.Build(t.Context(), pipeline.Query{Text: "a secret"}, BuildOptions{Items: items("x")})
+			return err
+		}, "1 1 0"},
+		{"an assembly", aRun, assemble, "1 1 0"},
+	} {
+		var log failures.Log
+		app, err := Load(write(t, t.TempDir(), text+cmp.Or(tt.config, "memory: {conversation: {}}\n")), Options{Store: store.NewMemory(), CacheDir: "off", OnFailure: log.Add})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer app.Close(t.Context())
+		log.Keep(app.Store, slog.New(slog.DiscardHandler))
+		if err := tt.work(app); err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+		log.Close(t.Context())
+		kept := func() string {
+			return fmt.Sprint(len(log.Of(t.Context(), failures.Viewer{All: true}, "").Failures))
+		}
+		got := kept()
+		conversation, err := app.Conversation(t.Context(), "", "talk")
+		if err == nil {
+			_, err = conversation.Forget(t.Context())
+		}
+		got += " " + kept()
+		run, failed := app.Run(t.Context(), "", "fix")
+		if failed == nil {
+			_, failed = run.Forget(t.Context())
+		}
+		if got += " " + kept(); got != tt.kept || err != nil || failed != nil {
+			t.Errorf("%s: %s are kept, %v, %v, want %s", tt.name, got, err, failed, tt.kept)
+		}
 	}
 }
 

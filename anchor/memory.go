@@ -8,9 +8,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/anchor-host/anchor-host/internal/agents/learned"
 	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/failures"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/conversation"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
@@ -89,6 +91,7 @@ func (a *App) ForgetFacts(ctx context.Context, tenant string, filter memory.Filt
 // Conversation is a conversation of a tenant in the store. It is safe for concurrent use.
 type Conversation struct {
 	key       store.Key
+	config    *config.Config
 	store     store.Store
 	log       *conversation.Log
 	tokenizer func() (pipeline.Tokenizer, error)
@@ -110,7 +113,7 @@ func (a *App) Conversation(ctx context.Context, tenant, id string) (*Conversatio
 		return nil, err
 	}
 	key := store.Key{Tenant: c.TenantName(), Kind: conversation.KindTurn, Stream: id}
-	return &Conversation{key, s, conversation.NewLog(s, key.Tenant, id), t, a}, nil
+	return &Conversation{key, c, s, conversation.NewLog(s, key.Tenant, id), t, a}, nil
 }
 
 // CutText returns the whole text of a tool's result that an assembly has cut, by the handle that the cut text names.
@@ -244,7 +247,7 @@ func (c *Conversation) Search(ctx context.Context, text string) ([]pipeline.Turn
 }
 
 // Delete deletes turns by their numbers and returns how many there were. A summary of a deleted turn stays as it
-// is. A promotion of the conversation by the same App is cancelled first; the next one covers the remaining turns.
+// is, as do records of builds and failures of plugins that have its text. A promotion of the conversation by the same App is cancelled first; the next one covers the remaining turns.
 func (c *Conversation) Delete(ctx context.Context, turns ...int64) (int, error) {
 	ids := make([]string, len(turns))
 	for i, n := range turns {
@@ -258,7 +261,12 @@ func (c *Conversation) Delete(ctx context.Context, turns ...int64) (int, error) 
 		return 0, err
 	}
 	defer end()
-	n, err := c.store.Delete(ctx, c.key, ids...)
+	n := 0
+	if len(turns) > 0 {
+		if err = learned.ForgetTurns(ctx, c.store, c.key.Tenant, c.key.Stream, turns...); err == nil {
+			n, err = c.store.Delete(ctx, c.key, ids...)
+		}
+	}
 	if err != nil {
 		return n, fmt.Errorf("conversation %q: %w", c.key.Stream, err)
 	}
@@ -277,17 +285,33 @@ func (c *Conversation) hold(ctx context.Context) (end func(), err error) {
 	return end, nil
 }
 
-// Forget deletes the whole conversation with its summary and returns how many turns it had. A
-// promotion of the conversation by the same App is cancelled first.
+// Forget deletes the whole conversation with its summary, the records of its builds that have texts and what plugins failed
+// at in it, and returns how many turns it had. A promotion of the conversation by the same App is cancelled first.
 func (c *Conversation) Forget(ctx context.Context) (int, error) {
+	n, err := c.forget(ctx)
+	if err == nil {
+		err = store.Partly(true, c.app.forgetTexts(ctx, c.config, c.store, c.key.Stream))
+	}
+	return n, err
+}
+
+// forget is Forget without the records of builds.
+func (c *Conversation) forget(ctx context.Context) (int, error) {
 	end, err := c.hold(ctx)
 	if err != nil {
 		return 0, err
 	}
 	defer end()
+	if err := learned.ForgetTurns(ctx, c.store, c.key.Tenant, c.key.Stream); err != nil {
+		return 0, fmt.Errorf("conversation %q: %w", c.key.Stream, err)
+	}
 	n, err := c.log.Delete(ctx)
 	if err == nil {
-		err = store.Partly(true, agentstore.Disown(ctx, c.store, c.key.Tenant, agentstore.AConversation, c.key.Stream))
+		err = agentstore.Disown(ctx, c.store, c.key.Tenant, agentstore.AConversation, c.key.Stream)
+		if err == nil {
+			_, err = failures.Forget(ctx, c.store, failures.Owner{Tenant: c.key.Tenant, Conversation: c.key.Stream})
+		}
+		err = store.Partly(true, err)
 	}
 	if err != nil {
 		return n, fmt.Errorf("conversation %q: %w", c.key.Stream, err)

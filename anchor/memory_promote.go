@@ -13,6 +13,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/ledger"
+	"github.com/anchor-host/anchor-host/internal/observe"
 	"github.com/anchor-host/anchor-host/pipeline/conversation"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
 	"github.com/anchor-host/anchor-host/store"
@@ -135,7 +136,7 @@ func (a *App) promote(ctx context.Context, g *assemble.Generation, c *config.Con
 	if err != nil {
 		return none, err
 	}
-	ctx, used := ledger.Own(host.WithTenant(ctx, c.TenantName()))
+	ctx, used := ledger.Own(host.WithTenant(observe.WithOwner(ctx, observe.Owner{Conversation: c.Conversation.ID}), c.TenantName()))
 	priced(used, g)
 	m, err := g.Promoter(ctx, c, s)
 	if err != nil {

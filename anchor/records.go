@@ -146,7 +146,7 @@ func (a *App) ForgetTenant(ctx context.Context, tenant string) (int, error) {
 		total, failed = total+n, cmp.Or(failed, err)
 	}
 	a.costs.Forget(c.TenantName())
-	n, err := failures.Forget(ctx, s, c.TenantName(), "")
+	n, err := failures.Forget(ctx, s, failures.Owner{Tenant: c.TenantName()})
 	total, failed = total+n, cmp.Or(failed, err)
 	failed = cmp.Or(failed, forgetCollections(ctx, s, c.TenantName()))
 	if err := errors.Join(failed, a.forgetValues(ctx, g, c.TenantName())); err != nil {

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/anchor-host/anchor-host/anchor/builds"
 	"github.com/anchor-host/anchor-host/internal/agents/learned"
@@ -32,7 +34,7 @@ type ForgottenUser struct {
 
 // ForgetUser deletes what the store has of a user of a tenant: the facts, the conversations and the
 // agent runs that belong to the user, the facts of these conversations, the links of the graph to these
-// facts, and the records of the builds and the failures of plugins for the user. Builds that run at the same time may store new ones.
+// facts, and the records of the builds and the failures of plugins for the user and in these conversations. Builds that run at the same time may store new ones.
 // The values that plugins keep and relations between entities belong to the tenant and stay. If something
 // cannot be deleted, the rest is, and the result says what was. An empty tenant means that of the
 // configuration.
@@ -46,8 +48,11 @@ func (a *App) ForgetUser(ctx context.Context, tenant, user string) (done Forgott
 		return done, err
 	}
 	tenant = c.TenantName()
+	var failed error
+	done.Failures, failed = failures.Forget(ctx, s, failures.Owner{Tenant: tenant, User: user}) // before its conversations take theirs
 	// Conversations go before facts, so that no promotion takes facts from them meanwhile.
-	talks, failed := agentstore.Owned(ctx, s, tenant, agentstore.AConversation, user)
+	talks, err := agentstore.Owned(ctx, s, tenant, agentstore.AConversation, user)
+	failed = cmp.Or(failed, err)
 	for _, id := range talks {
 		n, facts, err := a.forgetConversation(ctx, tenant, id)
 		done.Turns, done.Facts, failed = done.Turns+n, done.Facts+facts, cmp.Or(failed, err)
@@ -59,17 +64,15 @@ func (a *App) ForgetUser(ctx context.Context, tenant, user string) (done Forgott
 	failed = cmp.Or(failed, err)
 	for _, id := range runs {
 		run, err := a.Run(ctx, tenant, id)
-		failed = forget(ctx, run, &done.Runs, failed, err)
+		failed = forget(ctx, run.Forget, &done.Runs, failed, err)
 	}
 	n, err := a.ForgetFacts(ctx, tenant, memory.Filter{UserID: user})
 	done.Facts, failed = done.Facts+n, cmp.Or(failed, err)
 	n, err = learned.ForgetUser(ctx, s, tenant, user)
 	done.Facts, failed = done.Facts+n, cmp.Or(failed, err)
-	failed = cmp.Or(failed, a.keeper.Flush(ctx))
-	defer a.index.Forget(tenant)
-	done.Builds, err = builds.RemoveOf(ctx, s, tenant, builds.Filter{User: user})
-	failed = cmp.Or(failed, err)
-	done.Failures, err = failures.Forget(ctx, s, tenant, user)
+	done.Builds, err = a.forgetBuilds(ctx, s, tenant, func(b *builds.Summary) bool {
+		return b.User == user || b.User == "" && slices.Contains(talks, b.Conversation)
+	})
 	if failed = errors.Join(failed, err); failed != nil {
 		return done, fmt.Errorf("forget user %.100q: %w", user, store.Partly(done != ForgottenUser{User: user}, failed))
 	}
@@ -83,32 +86,49 @@ func (a *App) forgetConversation(ctx context.Context, tenant, id string) (turns,
 	if err != nil {
 		return 0, 0, err
 	}
-	if turns, err = talk.Forget(ctx); err != nil {
+	if turns, err = talk.forget(ctx); err != nil {
 		return turns, 0, err
 	}
 	facts, err = a.ForgetFacts(ctx, tenant, memory.Filter{SessionID: id, Users: []string{""}})
 	return turns, facts, store.Partly(true, err)
 }
 
-// takeFacts makes a user who has just claimed a conversation the owner of the facts that were extracted from
+// takenTogether is how many facts go to the user who claims a conversation with the claim. Further ones go before.
+const takenTogether = 500
+
+// takeFacts makes a user the owner of a conversation by a change, and with it of the facts that were extracted from
 // it while it belonged to nobody. They belong to the session with its name. If nothing was extracted,
 // such facts have nothing to do with the conversation, and stay as they are.
-func takeFacts(ctx context.Context, facts *memory.StoreFacts, s store.Store, tenant, conversationID, user string) error {
-	if n, err := conversation.NewLog(s, tenant, conversationID).Promoted(ctx); err != nil || n == 0 {
-		return err
-	}
-	m, err := memory.New(memory.Config{Facts: facts})
+func takeFacts(ctx context.Context, facts *memory.StoreFacts, s store.Store, owner store.Change, user string) error {
+	id := owner.Key.Stream
+	n, err := conversation.NewLog(s, owner.Key.Tenant, id).Promoted(ctx)
 	if err != nil {
 		return err
 	}
-	list, err := m.List(ctx, memory.Filter{SessionID: conversationID, Users: []string{""}})
-	for i := range list {
-		if err == nil {
-			_, err = m.Edit(ctx, list[i].ID, func(e *memory.Entry) { e.UserID = user })
-		}
-		if errors.Is(err, memory.ErrNotFound) { // deleted, or expired
-			err = nil
-		}
+	if n == 0 {
+		return s.Apply(ctx, owner)
 	}
-	return err
+	for more := true; more && err == nil; {
+		err = facts.Change(ctx, nil, func(existing []*memory.Entry) (c memory.FactChange, _ error) {
+			more = false
+			now := time.Now().UTC()
+			for _, e := range existing {
+				if e.SessionID != id || e.UserID != "" || e.Expired(now) {
+					continue
+				}
+				if more = len(c.Put) == takenTogether; more {
+					return c, nil
+				}
+				own := e.Clone()
+				own.UserID, own.UpdatedAt = user, now
+				c.Put = append(c.Put, &own)
+			}
+			c.With = []store.Change{owner}
+			return c, nil
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("conversation %q: claim its facts: %w", id, err)
+	}
+	return nil
 }

@@ -1,14 +1,22 @@
 package anchor
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/anchor-host/anchor-host/anchor/builds"
+	"github.com/anchor-host/anchor-host/internal/agents/learned"
+	"github.com/anchor-host/anchor-host/internal/agents/project"
 	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/conversation"
+	"github.com/anchor-host/anchor-host/pipeline/memory"
 	"github.com/anchor-host/anchor-host/store"
 )
 
@@ -22,15 +30,15 @@ func TestRepeatedBuildClaimsNothing(t *testing.T) {
 	if err := app.FlushRecords(ctx); err != nil {
 		t.Fatal(err)
 	}
+	r, err := app.BuildRecord(ctx, "", "b")
+	if err != nil {
+		t.Fatal(err)
+	}
 	talk, err := app.Conversation(ctx, "", "c")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := talk.Forget(ctx); err != nil {
-		t.Fatal(err)
-	}
-	r, err := app.BuildRecord(ctx, "", "b")
-	if err != nil {
 		t.Fatal(err)
 	}
 	if again, err := app.RepeatBuild(ctx, "", r, BuildOptions{}); err != nil || again.Err != nil {
@@ -141,4 +149,228 @@ func TestRepeatedBuildLeavesTheConversation(t *testing.T) {
 			t.Errorf("%s: %v, %v", smaller, keys, err)
 		}
 	}
+}
+
+// dying is a store that fails once a conversation has an owner, until it is mended.
+type dying struct {
+	store.Store
+	claimed bool
+}
+
+func (d *dying) note(err error, key store.Key) error {
+	if d.claimed {
+		return store.ErrReadOnly
+	}
+	d.claimed = err == nil && key.Kind == agentstore.KindOwner
+	return err
+}
+
+func (d *dying) Append(ctx context.Context, key store.Key, recs ...store.Record) (n int64, err error) {
+	if !d.claimed {
+		n, err = d.Store.Append(ctx, key, recs...)
+	}
+	return n, d.note(err, key)
+}
+
+func (d *dying) Delete(ctx context.Context, key store.Key, ids ...string) (n int, err error) {
+	if !d.claimed {
+		n, err = d.Store.Delete(ctx, key, ids...)
+	}
+	return n, d.note(err, key)
+}
+
+func (d *dying) Apply(ctx context.Context, changes ...store.Change) (err error) {
+	if d.claimed {
+		return store.ErrReadOnly
+	}
+	err = d.Store.Apply(ctx, changes...)
+	for _, c := range changes {
+		err = d.note(err, c.Key)
+	}
+	return err
+}
+
+// A store that dies as soon as a user has a conversation leaves none of its facts to nobody.
+func TestFactsAreClaimedWithTheirConversation(t *testing.T) {
+	for _, n := range []int{1, takenTogether, 2*takenTogether + 1} {
+		ctx, s := t.Context(), &dying{Store: store.NewMemory()}
+		app, err := Load(write(t, t.TempDir(), usersConfig), Options{Store: s, CacheDir: "off"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer app.Close(ctx)
+		say(t, app, "I live in Oslo.")
+		if err := conversation.NewLog(s, store.DefaultTenant, "c").SetPromoted(ctx, 1); err != nil {
+			t.Fatal(err)
+		}
+		entries := []*memory.Entry{{ID: "another", Content: "x", SessionID: "other", Relevance: 1, Type: memory.Semantic}}
+		for i := range n {
+			entries = append(entries, &memory.Entry{ID: fmt.Sprint(i), Content: fmt.Sprint("fact ", i), SessionID: "c", Relevance: 1, Type: memory.Semantic})
+		}
+		if err := memory.NewStoreFacts(s, store.DefaultTenant).Put(ctx, entries...); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := app.Build(ctx, pipeline.Query{Text: "q"}, BuildOptions{User: "ann", Conversation: "c"}); err != nil {
+			t.Logf("the build: %v", err)
+		}
+		if !s.claimed {
+			t.Errorf("%d facts: the conversation is not claimed", n)
+		}
+		list, err := memory.NewStoreFacts(s, store.DefaultTenant).List(ctx)
+		if err != nil || len(list) != n+1 {
+			t.Fatalf("%d facts: %d, %v", n, len(list), err)
+		}
+		for _, e := range list {
+			if (e.UserID == "ann") != (e.SessionID == "c") {
+				t.Fatalf("%d facts: %s of session %s belongs to %q", n, e.ID, e.SessionID, e.UserID)
+			}
+		}
+	}
+}
+
+// The session of a coding agent that is deleted as a conversation is not found by searches any more. Other sessions,
+// also those with a longer name, and other users lose nothing.
+func TestDeletedSessionsAreNotFound(t *testing.T) {
+	ctx := t.Context()
+	app, err := Load(write(t, t.TempDir(), usersConfig+"store: {path: store.db}\n"), Options{CacheDir: "off"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer app.Close(ctx)
+	s, err := app.Store(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shop := project.Project{ID: "p-1"}
+	found := map[string]func() bool{}
+	for _, user := range []string{"ann/x", "ann", ""} {
+		m, err := learned.Open(s, learned.Options{User: user})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, session := range []string{"one", "one/more", "on", "x/one"} {
+			text := "The cookie of " + user + " in " + session + " was renamed."
+			if _, err := m.Turns(ctx, shop, session, []learned.Said{{Source: learned.Assistant, Text: text}}); errors.Is(err, ErrOwned) {
+				continue // two users whose names and sessions make the same name
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			found["agent:p-1/"+user+"/"+session] = func() bool {
+				list, err := m.Search(ctx, shop, text, 10, 0)
+				return err != nil || slices.ContainsFunc(list, func(n learned.Note) bool { return n.Text == text })
+			}
+		}
+	}
+	for name, is := range found {
+		if !is() {
+			t.Fatalf("%s is not found before", name)
+		}
+	}
+	for name := range found {
+		talk, err := app.Conversation(ctx, "", name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		forget := talk.Forget
+		if strings.HasSuffix(name, "/on") {
+			if n, err := talk.Delete(ctx); n != 0 || err != nil || !found[name]() {
+				t.Errorf("%s: %d, %v, or no turn is deleted and it is gone", name, n, err)
+			}
+			forget = func(ctx context.Context) (int, error) { return talk.Delete(ctx, 1) }
+		}
+		if n, err := forget(ctx); n != 1 || err != nil {
+			t.Errorf("%s: %d, %v", name, n, err)
+		}
+		if found[name]() {
+			t.Errorf("%s is still found", name)
+		}
+		delete(found, name)
+		for name, is := range found {
+			if !is() {
+				t.Errorf("%s is not found any more", name)
+			}
+		}
+	}
+}
+
+// Records of builds with texts go with the conversation, whoever deletes it. Those without texts stay, but for those of a
+// user who is forgotten, and so do those of another conversation.
+func TestRecordsGoWithTheirConversation(t *testing.T) {
+	ctx := t.Context()
+	for name, tt := range map[string]struct {
+		config string
+		forget func(*App) error
+		want   string
+	}{
+		"forget": {"{content: true}", forgetTalk, "none other plain"},
+		"age": {"{content: true}", func(a *App) error {
+			_, err := a.DeleteOld(ctx, "")
+			return err
+		}, "none plain"},
+		"without texts": {"{}", forgetTalk, "claimed mine none other plain"},
+		"user": {"{}", func(a *App) error {
+			done, err := a.ForgetUser(ctx, "", "ann")
+			if err == nil && done.Builds != 3 {
+				err = fmt.Errorf("%d builds are counted", done.Builds)
+			}
+			return err
+		}, "none other"},
+	} {
+		file, s := write(t, t.TempDir(), ""), store.NewMemory()
+		with := func(records string) *App {
+			text := basic + "memory: {conversation: {}}\nstore: {keep: {conversations: 1ns}}\nbuilds: {records: " + records + "}\n"
+			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			app, err := Load(file, Options{Store: s, CacheDir: "off"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return app
+		}
+		build := func(a *App, o BuildOptions) {
+			o.Remember = o.Conversation != ""
+			if _, err := a.Build(ctx, pipeline.Query{Text: "a secret"}, o); err != nil {
+				t.Fatal(err)
+			}
+		}
+		plain := with("{}")
+		build(plain, BuildOptions{ID: "plain", Conversation: "c"})
+		if err := plain.Close(ctx); err != nil {
+			t.Fatal(err)
+		}
+		app := with(tt.config)
+		build(app, BuildOptions{ID: "claimed", Conversation: "c"})
+		build(app, BuildOptions{ID: "mine", User: "ann", Conversation: "c"})
+		build(app, BuildOptions{ID: "other", Conversation: "other"})
+		build(app, BuildOptions{ID: "none"})
+		if err := tt.forget(app); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := app.FlushRecords(ctx); err != nil {
+			t.Fatal(err)
+		}
+		page, err := app.Builds(ctx, "", builds.Filter{}, "", 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var ids []string
+		for _, b := range page.Builds {
+			ids = append(ids, b.ID)
+		}
+		if slices.Sort(ids); strings.Join(ids, " ") != tt.want {
+			t.Errorf("%s: %v are left, want %s", name, ids, tt.want)
+		}
+		if err := app.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func forgetTalk(a *App) error {
+	talk, err := a.Conversation(context.Background(), "", "c")
+	if err == nil {
+		_, err = talk.Forget(context.Background())
+	}
+	return err
 }

@@ -114,8 +114,9 @@ func (p *Plugin) recorded(ctx context.Context, in *guest.Instance, c call, faile
 	}
 	var f *record.Failure
 	if failed != nil {
-		f = &record.Failure{Call: record.Call{Err: failed.Err.Error()}, Time: time.Now(), Tenant: TenantOf(ctx), User: observe.UserOf(ctx), Reason: failed.Code, Public: observe.Public(failed.Err),
-			Remedy: failed.Remedy, Output: failed.Log, Stack: failed.Stack, Timeout: c.timeout}
+		o := observe.OwnerOf(ctx)
+		f = &record.Failure{Call: record.Call{Err: failed.Err.Error()}, Time: time.Now(), Tenant: TenantOf(ctx), User: o.User, Conversation: o.Conversation, Run: o.Run,
+			Reason: failed.Code, Public: observe.Public(failed.Err), Remedy: failed.Remedy, Output: failed.Log, Stack: failed.Stack, Timeout: c.timeout}
 	}
 	to.End(r, c.op, c.step, f)
 }

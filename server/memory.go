@@ -199,11 +199,8 @@ func (c *call) forgetFacts() (any, error) {
 	return deletedDoc{n}, nil
 }
 
-// forgetUser deletes what the store has of a user.
+// forgetUser deletes what the store has of a user. Jobs are those of a key, and stay for as long as others.
 func (c *call) forgetUser() (any, error) {
-	if err := c.s.o.Failures.Forget(c.ctx, c.s.tenant(c.info.Principal), c.r.PathValue("id")); err != nil {
-		return nil, err
-	}
 	done, err := c.s.app.ForgetUser(c.ctx, c.info.Principal.Tenant, c.r.PathValue("id"))
 	if err != nil {
 		return nil, err

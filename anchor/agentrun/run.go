@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/internal/agentstore"
+	"github.com/anchor-host/anchor-host/internal/failures"
 	"github.com/anchor-host/anchor-host/internal/observe"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/agent"
@@ -168,7 +169,7 @@ func (r *Run) State(ctx context.Context) (*agent.State, error) {
 	return run.Load(ctx)
 }
 
-// Forget deletes the run with all its records and returns how many there were.
+// Forget deletes the run with all its records, and what plugins failed at in it. It returns how many records there were.
 func (r *Run) Forget(ctx context.Context) (int, error) {
 	unlock, err := r.locks.Lock(ctx, &r.run)
 	if err != nil {
@@ -180,5 +181,9 @@ func (r *Run) Forget(ctx context.Context) (int, error) {
 	if err != nil {
 		return n, err
 	}
-	return n, store.Partly(n > 0, agentstore.Disown(ctx, run.Store, run.Tenant, agentstore.ARun, run.ID))
+	err = agentstore.Disown(ctx, run.Store, run.Tenant, agentstore.ARun, run.ID)
+	if err == nil {
+		_, err = failures.Forget(ctx, run.Store, failures.Owner{Tenant: run.Tenant, Run: run.ID})
+	}
+	return n, store.Partly(n > 0, err)
 }

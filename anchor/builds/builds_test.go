@@ -587,7 +587,7 @@ func TestRemoveOfBesideDamage(t *testing.T) {
 	if _, err := s.Append(t.Context(), key, recs...); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := RemoveOf(t.Context(), s, "t", Filter{User: "ann"}); n != 1 || !errors.Is(err, store.ErrCorrupt) {
+	if n, err := RemoveOf(t.Context(), s, "t", func(b *Summary) bool { return b.User == "ann" }); n != 1 || !errors.Is(err, store.ErrCorrupt) {
 		t.Errorf("%d deleted, %v", n, err)
 	}
 	if left, err := s.Read(t.Context(), key, 0, 0); err != nil || len(left) != 2 || left[1].ID != "bob" {

@@ -179,8 +179,8 @@ func Remove(ctx context.Context, s store.Store, tenant string, ids ...string) (i
 	return n, nil
 }
 
-// RemoveOf deletes the records of a tenant that a filter selects, and returns how many there were.
-func RemoveOf(ctx context.Context, s store.Store, tenant string, f Filter) (int, error) {
+// RemoveOf deletes the records of a tenant that of selects, and returns how many there were.
+func RemoveOf(ctx context.Context, s store.Store, tenant string, of func(*Summary) bool) (int, error) {
 	n := 0
 	var damaged error // it must not keep the others from being deleted
 	for after := int64(0); ; {
@@ -196,7 +196,7 @@ func RemoveOf(ctx context.Context, s store.Store, tenant string, f Filter) (int,
 				damaged = cmp.Or(damaged, err)
 				continue
 			}
-			if f.match(&one.marked) {
+			if of(&one.Summary) {
 				ids = append(ids, one.ID)
 			}
 		}

@@ -81,7 +81,7 @@ func TestSearch(t *testing.T) {
 	same("at first")
 	add(100, 150)
 	same("with others")
-	if n, err := RemoveOf(t.Context(), s, "t", Filter{User: "u3"}); err != nil || n != 30 {
+	if n, err := RemoveOf(t.Context(), s, "t", func(b *Summary) bool { return b.User == "u3" }); err != nil || n != 30 {
 		t.Fatal(n, err)
 	}
 	same("without a user")

@@ -67,10 +67,10 @@ type Call struct {
 type Failure struct {
 	// Call is the call without its answer. Err is the whole cause, for operators.
 	Call
-	// Time is when the call ended, Tenant whose call it was. User is the user of the tenant that it was
-	// for, "" for nobody.
-	Time         time.Time
-	Tenant, User string
+	// Time is when the call ended, Tenant whose call it was. User, Conversation and Run are what of the
+	// tenant it was for, "" for none.
+	Time                            time.Time
+	Tenant, User, Conversation, Run string
 	// Reason is the typed reason. Public is the cause without what only operators may see, and Remedy
 	// what to do, "" where the host does not know.
 	Reason         abi.Reason

@@ -66,18 +66,26 @@ func Allow(ctx context.Context, s store.Store, tenant string, what Ownable, id, 
 // user. A store that cannot be written has no new turns either, so there the claim is left out. claimed
 // reports whether it belonged to nobody before.
 func Claim(ctx context.Context, s store.Store, tenant string, what Ownable, id, user string) (claimed bool, err error) {
+	return ClaimWith(ctx, s, tenant, what, id, user, func(c store.Change) error { return s.Apply(ctx, c) })
+}
+
+// ClaimWith is [Claim] where write makes the change, together with others. The error of write wraps
+// [store.ErrConflict] if a condition does not hold; write is then called again.
+func ClaimWith(ctx context.Context, s store.Store, tenant string, what Ownable, id, user string, write func(store.Change) error) (claimed bool, err error) {
 	for {
 		has, err := Allow(ctx, s, tenant, what, id, user)
 		if err != nil || has == user {
 			return false, err
 		}
-		data, err := json.Marshal(owner{user})
+		c, err := claim(ctx, s, tenant, what, id, user)
 		if err != nil {
-			return false, fmt.Errorf("%s %q: encode its owner: %w", what, id, err)
+			return false, fmt.Errorf("%s %q: claim it: %w", what, id, err)
 		}
-		_, err = s.Append(ctx, ownerKey(tenant, id), store.Record{ID: string(what), Data: data})
+		if c.Put != nil {
+			err = write(c)
+		}
 		switch {
-		case errors.Is(err, store.ErrExists): // another request claimed it meanwhile
+		case c.Put == nil, errors.Is(err, store.ErrConflict): // another request claimed it meanwhile
 			continue
 		case errors.Is(err, store.ErrFull), errors.Is(err, store.ErrReadOnly):
 			return false, nil
@@ -89,6 +97,24 @@ func Claim(ctx context.Context, s store.Store, tenant string, what Ownable, id, 
 		}
 		return true, nil
 	}
+}
+
+// claim is the change that makes a user the owner of what has none. It puts nothing if that has an owner.
+func claim(ctx context.Context, s store.Store, tenant string, what Ownable, id, user string) (c store.Change, err error) {
+	c = store.Change{Key: ownerKey(tenant, id), IfNewest: new(int64)}
+	recs, err := s.Read(ctx, c.Key, 0, 0)
+	if err != nil {
+		return c, err
+	}
+	for i := range recs {
+		var has owner
+		if *c.IfNewest = recs[i].Seq; recs[i].ID == string(what) && json.Unmarshal(recs[i].Data, &has) == nil && has.User != "" {
+			return c, nil
+		}
+	}
+	data, err := json.Marshal(owner{user})
+	c.Put = []store.Record{{ID: string(what), Data: data}}
+	return c, err
 }
 
 type claimsKey struct{}

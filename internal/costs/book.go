@@ -2,9 +2,11 @@ package costs
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"log/slog"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,6 +21,8 @@ const (
 	writeTime = 10 * time.Second
 	// readAfter is how long what the store had of a day is good for. Other processes add to it.
 	readAfter = 5 * time.Second
+	// markLength is the length of the mark of a write: 60 bits.
+	markLength = 12
 )
 
 // Book adds costs to a store in the background, and knows what was spent today. It is safe for concurrent
@@ -42,11 +46,12 @@ type Book struct {
 type page struct{ tenant, day string }
 
 // account is the costs of a page: those that the store had when it was last asked, those that are being
-// written, and those that wait.
+// written, and those that wait. mark is that of the write of leaving, which stays if its outcome is unknown.
 type account struct {
 	known                    bool      // stored was read or written
 	asked                    time.Time // when it was last, or failed to be
 	stored, leaving, waiting []Line
+	mark                     string
 }
 
 // NewBook makes a book. open returns the store. It is called when there is something to write or to read.
@@ -113,7 +118,7 @@ func (b *Book) Flush(ctx context.Context) error {
 	}
 	var pages []page
 	for p, a := range b.pages {
-		if len(a.waiting) > 0 {
+		if len(a.leaving)+len(a.waiting) > 0 {
 			pages = append(pages, p)
 		}
 	}
@@ -132,28 +137,39 @@ func (b *Book) Flush(ctx context.Context) error {
 	if err != nil && !b.failed {
 		b.log.Warn("costs are not written; they wait", "error", err)
 	}
-	if b.failed = err != nil; b.failed {
+	if b.failed = err != nil; errors.Is(err, store.ErrUnknown) {
+		b.schedule(writeAfter) // before others write so often that nobody knows any more
+	} else if b.failed {
 		b.schedule(retryAfter)
 	}
 	return err
 }
 
-// write writes what waits for a page. b.writing is locked.
+// write writes what waits for a page, after that of which it is unknown whether it was written. b.writing is locked.
 func (b *Book) write(ctx context.Context, s store.Store, p page) error {
 	b.mu.Lock()
 	a := b.account(p)
-	a.leaving, a.waiting = a.waiting, nil
+	again := len(a.leaving) > 0
+	if !again {
+		a.leaving, a.waiting, a.mark = a.waiting, nil, rand.Text()[:markLength]
+	}
 	more := a.leaving
 	b.mu.Unlock()
-	lines, err := write(ctx, s, p.tenant, p.day, more, b.now())
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	a.leaving = nil
-	if err != nil && lines == nil {
-		a.waiting = merge(more, a.waiting)
-		return err
+	if len(more) == 0 {
+		return nil
 	}
-	a.known, a.asked, a.stored = true, time.Now(), lines
+	lines, err := write(ctx, s, p.tenant, p.day, more, a.mark, b.now())
+	b.mu.Lock()
+	switch {
+	case err == nil || lines != nil:
+		a.known, a.asked, a.stored, a.leaving = true, time.Now(), lines, nil
+	case !again && !errors.Is(err, store.ErrUnknown):
+		a.leaving, a.waiting = nil, merge(more, a.waiting)
+	}
+	b.mu.Unlock()
+	if again && err == nil {
+		return b.write(ctx, s, p)
+	}
 	return err
 }
 
@@ -202,10 +218,10 @@ func (b *Book) read(ctx context.Context, p page) error {
 	if err != nil {
 		return err
 	}
-	var lines []Line
+	var d document
 	rec, err := s.Get(ctx, store.Key{Tenant: p.tenant, Kind: Kind}, p.day)
 	if err == nil {
-		lines, err = decode(&rec)
+		d, err = decode(&rec)
 	} else if errors.Is(err, store.ErrNotFound) {
 		err = nil
 	}
@@ -215,7 +231,9 @@ func (b *Book) read(ctx context.Context, p page) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	a := b.account(p)
-	a.known, a.stored = true, lines
+	if a.known, a.stored = true, d.Lines; slices.Contains(d.Writes, a.mark) {
+		a.leaving = nil
+	}
 	return nil
 }
 

@@ -45,24 +45,29 @@ func add(l, m *Line) {
 	l.USD, l.Unpriced = l.USD+m.USD, l.Unpriced || m.Unpriced
 }
 
-// document is the data of a record.
+// document is the data of a record. Writes has the marks of the last writes, so that who does not know whether it has
+// written does not add its lines twice.
 type document struct {
-	Lines []Line `json:"lines"`
+	Lines  []Line   `json:"lines"`
+	Writes []string `json:"writes,omitempty"`
 }
+
+// maxWrites is how many marks a record has: more than others write before a write is tried again.
+const maxWrites = 32
 
 // Check says why a record could not be read again.
 func Check(rec *store.Record) error {
 	if _, err := time.Parse(time.DateOnly, rec.ID); err != nil {
 		return fmt.Errorf("id %.100q: want a day such as 2026-11-28", rec.ID)
 	}
-	lines, err := decode(rec)
+	d, err := decode(rec)
 	if err != nil {
 		return err
 	}
-	if len(lines) > MaxLines+MaxKeyLines {
-		return fmt.Errorf("lines: %d (want at most %d)", len(lines), MaxLines+MaxKeyLines)
+	if len(d.Lines) > MaxLines+MaxKeyLines || len(d.Writes) > maxWrites {
+		return fmt.Errorf("lines: %d, writes: %d (want at most %d and %d)", len(d.Lines), len(d.Writes), MaxLines+MaxKeyLines, maxWrites)
 	}
-	for i, l := range lines {
+	for i, l := range d.Lines {
 		if l.Model == "" || min(l.Calls, l.InputTokens, l.CachedTokens, l.OutputTokens) < 0 || l.USD < 0 {
 			return fmt.Errorf("lines[%d]: want a model, and no number below 0", i)
 		}
@@ -70,12 +75,11 @@ func Check(rec *store.Record) error {
 	return nil
 }
 
-func decode(rec *store.Record) ([]Line, error) {
-	var d document
+func decode(rec *store.Record) (d document, err error) {
 	if err := json.Unmarshal(rec.Data, &d); err != nil {
-		return nil, fmt.Errorf("costs of %.100s: %w: %w", rec.ID, store.ErrCorrupt, err)
+		return d, fmt.Errorf("costs of %.100s: %w: %w", rec.ID, store.ErrCorrupt, err)
 	}
-	return d.Lines, nil
+	return d, nil
 }
 
 // merge adds lines to those of a day. Lines for which there is no room become one.
@@ -109,8 +113,9 @@ func merge(to, more []Line) []Line {
 // tries is how often a record is written that other processes change at the same time.
 const tries = 10
 
-// write adds lines to the record of a day, and returns its content, nil if it was not written.
-func write(ctx context.Context, s store.Store, tenant, day string, more []Line, now time.Time) (lines []Line, err error) {
+// write adds lines to the record of a day, unless it has the mark of this write, and returns its content, nil if it was
+// not written.
+func write(ctx context.Context, s store.Store, tenant, day string, more []Line, mark string, now time.Time) (lines []Line, err error) {
 	key := store.Key{Tenant: tenant, Kind: Kind}
 	for range tries {
 		old, err := s.Get(ctx, key, day)
@@ -118,13 +123,17 @@ func write(ctx context.Context, s store.Store, tenant, day string, more []Line, 
 		if err != nil && !fresh {
 			return nil, err
 		}
-		if lines = nil; !fresh {
-			if lines, err = decode(&old); err != nil {
+		var d document
+		if !fresh {
+			if d, err = decode(&old); err != nil {
 				return nil, err
 			}
 		}
-		lines = merge(lines, more)
-		data, err := json.Marshal(document{lines})
+		if slices.Contains(d.Writes, mark) {
+			return d.Lines, nil
+		}
+		lines = merge(d.Lines, more)
+		data, err := json.Marshal(document{lines, append(d.Writes[max(0, len(d.Writes)+1-maxWrites):], mark)})
 		if err != nil {
 			return nil, err
 		}
@@ -186,11 +195,11 @@ func List(ctx context.Context, s store.Store, tenant, first, last string) (rows 
 			if recs[i].ID < first || recs[i].ID > last {
 				continue
 			}
-			lines, err := decode(&recs[i])
+			d, err := decode(&recs[i])
 			if err != nil {
 				return nil, err
 			}
-			for _, l := range lines {
+			for _, l := range d.Lines {
 				rows = append(rows, Row{Day: recs[i].ID, Tenant: tenant, CostLine: l})
 			}
 		}

@@ -199,3 +199,67 @@ func TestSpentElsewhere(t *testing.T) {
 		}
 	})
 }
+
+// unsure is a store that writes, or does not, and does not say which while it is set.
+type unsure struct {
+	store.Store
+	says, writes bool
+}
+
+func (u *unsure) Append(ctx context.Context, key store.Key, recs ...store.Record) (n int64, err error) {
+	if u.says && !u.writes {
+		return 0, store.ErrUnknown
+	}
+	if n, err = u.Store.Append(ctx, key, recs...); u.says {
+		return 0, store.ErrUnknown
+	}
+	return n, err
+}
+
+func (u *unsure) Apply(ctx context.Context, changes ...store.Change) (err error) {
+	if u.says && !u.writes {
+		return store.ErrUnknown
+	}
+	if err = u.Store.Apply(ctx, changes...); u.says {
+		return store.ErrUnknown
+	}
+	return err
+}
+
+// Costs count once, whether a write of which the store did not know the outcome was made or not, and whoever writes
+// meanwhile.
+func TestUnknownWritesCountOnce(t *testing.T) {
+	for _, tt := range []struct{ written, first, others, looks bool }{
+		{true, true, false, false}, {true, false, false, false}, {true, false, true, false}, {true, true, true, true}, {false, true, true, false}, {false, false, false, true},
+	} {
+		u, now := &unsure{Store: store.NewMemory(), writes: tt.written}, time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
+		b, other := newBook(t, u, &now), newBook(t, u.Store, &now)
+		want := 0.25
+		add := func(b *Book, usd float64) {
+			t.Helper()
+			b.Add("acme", "k", used("small", usd))
+			want += usd
+			if err := b.Flush(t.Context()); err != nil && !errors.Is(err, store.ErrUnknown) {
+				t.Fatal(err)
+			}
+		}
+		if want = 0; !tt.first {
+			add(b, 4)
+		}
+		u.says = true
+		add(b, 0.25)
+		add(b, 0.5) // which does not know either
+		u.says = false
+		if tt.others {
+			add(other, 1)
+			add(other, 8)
+		}
+		if tt.looks {
+			b.pages[page{"acme", "2026-11-28"}].known = false // long ago
+			spent(t, b, "acme", "k", want, want)
+		}
+		add(b, 2)
+		spent(t, b, "acme", "k", want, want)
+		spent(t, newBook(t, u, &now), "acme", "k", want, want)
+	}
+}

@@ -53,11 +53,21 @@ type Failure struct {
 	// Repeat are the arguments of "plugin call" after the module and before --request.
 	Repeat []string `json:"repeat,omitempty"`
 
-	// key is what failures of the same kind have in common. user is whose texts the call may have.
-	key, user, public string
+	// key is what failures of the same kind have in common. owner is whose texts the call may have.
+	key, public string
+	owner       Owner
 	// call is what Case and Repeat are made of, once somebody looks. Without a request it repeats nothing.
 	call  record.Call
 	flags []string
+}
+
+// Owner names failures: those of a tenant, and of it only those that may have the texts of a user, a conversation
+// or a run, where one is not "".
+type Owner struct {
+	Tenant       string `json:"-"`
+	User         string `json:"user,omitempty"`
+	Conversation string `json:"conversation,omitempty"`
+	Run          string `json:"run,omitempty"`
 }
 
 // List is a list of failures, the newest first.

@@ -41,7 +41,7 @@ var key = store.Key{Tenant: store.ClusterTenant, Kind: "failure"}
 // row is a record.
 type row struct {
 	Failure
-	User   string `json:"user,omitempty"`
+	Owner
 	Public string `json:"public,omitempty"`
 }
 
@@ -115,7 +115,12 @@ func (l *Log) write(ctx context.Context) {
 	unlock, err := l.take(ctx)
 	if err == nil {
 		defer unlock()
-		err = l.put(ctx)
+		err = store.ErrConflict
+		for range putTries {
+			if errors.Is(err, store.ErrConflict) {
+				err = l.put(ctx)
+			}
+		}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -139,17 +144,14 @@ func (l *Log) take(ctx context.Context) (leave func(), err error) {
 
 // put writes what waits, and deletes what then is beyond the bounds. The caller has the turn.
 func (l *Log) put(ctx context.Context) error {
-	l.mu.Lock()
-	waiting := l.waiting.all()
-	l.mu.Unlock()
-	if len(waiting) == 0 && !slices.ContainsFunc(l.kept, (*Failure).old) {
+	if len(l.waits()) == 0 && !slices.ContainsFunc(l.kept, (*Failure).old) {
 		return nil
 	}
 	l.read = time.Time{}
 	if err := l.load(ctx); err != nil {
 		return err
 	}
-	all := l.valid()
+	waiting, all := l.waits(), l.valid()
 	changed := map[string]bool{}
 	for _, f := range waiting {
 		one := *f
@@ -168,7 +170,14 @@ func (l *Log) put(ctx context.Context) error {
 	return nil
 }
 
-// apply makes a list of the store. changed are the keys of those that are to be written.
+// waits are the failures that wait, the oldest first.
+func (l *Log) waits() []*Failure {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.waiting.all()
+}
+
+// apply makes a list of the store, unless something was forgotten since it was read. changed are the keys of those that are to be written.
 func (l *Log) apply(ctx context.Context, list []*Failure, changed map[string]bool) error {
 	s, err := l.store(ctx)
 	if err != nil {
@@ -179,7 +188,7 @@ func (l *Log) apply(ctx context.Context, list []*Failure, changed map[string]boo
 		if ids[f.key] = true; !changed[f.key] {
 			continue
 		}
-		doc, err := json.Marshal(row{*f, f.user, f.public})
+		doc, err := json.Marshal(row{*f, f.owner, f.public})
 		if err != nil {
 			return fmt.Errorf("failure of plugin %.100q: encode it: %w", f.Plugin, err)
 		}
@@ -196,7 +205,11 @@ func (l *Log) apply(ctx context.Context, list []*Failure, changed map[string]boo
 		}
 		c.Delete = nil
 	}
-	return s.Apply(ctx, c)
+	err = s.Apply(ctx, c, store.Change{Key: forgotten, IfNewest: &l.heeded})
+	if errors.Is(err, store.ErrConflict) { // something was forgotten since, or the store is that of before
+		l.heeded = 0
+	}
+	return err
 }
 
 // remove deletes records, and returns how many there were.
@@ -224,19 +237,19 @@ func (r *rows) written(list []*Failure) {
 			r.remove(f)
 		case now.First.Equal(f.First): // else f was dropped meanwhile
 			rest := *now
-			rest.Count -= f.Count
+			rest.Count, rest.First = now.Count-f.Count, f.Last
 			r.plugins[f.Plugin][i] = &rest
 		}
 	}
 }
 
-// load reads what the store has, the oldest first. The caller has the turn.
+// load reads what the store has, the oldest first, after what was forgotten. The caller has the turn.
 func (l *Log) load(ctx context.Context) error {
-	if !l.read.IsZero() && time.Since(l.read) < freshTime {
-		return nil
-	}
 	s, err := l.store(ctx)
-	if err != nil {
+	if err == nil {
+		err = l.heed(ctx, s)
+	}
+	if err != nil || !l.read.IsZero() && time.Since(l.read) < freshTime {
 		return err
 	}
 	list, err := read(ctx, s)
@@ -249,30 +262,47 @@ func (l *Log) load(ctx context.Context) error {
 
 // read reads the failures of a store. Records that cannot be read are failures of no plugin, so that they can be deleted.
 func read(ctx context.Context, s store.Store) (list []*Failure, err error) {
-	for after := int64(0); ; {
+	err = scan(ctx, s, key, 0, func(rec *store.Record) {
+		if f := decode(rec); f != nil {
+			list = append(list, f)
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("failures of plugins: read them: %w", err)
+	}
+	slices.SortStableFunc(list, func(a, b *Failure) int { return a.Last.Compare(b.Last) })
+	return list, nil
+}
+
+// decode is the failure of a record, nil for one by which nothing can be deleted.
+func decode(rec *store.Record) *Failure {
+	var r row
+	if json.Unmarshal(rec.Data, &r) != nil {
+		r = row{} // no valid one
+		if _, err := hex.DecodeString(rec.ID); rec.Data == nil && err != nil {
+			return nil
+		}
+	}
+	f := &r.Failure
+	f.key, f.owner, f.public = rec.ID, r.Owner, r.Public
+	f.owner.Tenant = f.Tenant
+	return f
+}
+
+// scan calls f for the records of a key after a number. Those that the store cannot read have no data.
+func scan(ctx context.Context, s store.Store, key store.Key, after int64, f func(*store.Record)) error {
+	for {
 		recs, err := s.Read(ctx, key, after, 0)
 		for i := range recs {
-			var r row
-			if json.Unmarshal(recs[i].Data, &r) != nil {
-				r = row{} // no valid one
-			}
-			f := &r.Failure
-			f.key, f.user, f.public = recs[i].ID, r.User, r.Public
-			list, after = append(list, f), recs[i].Seq
+			f(&recs[i])
+			after = recs[i].Seq
 		}
 		damaged, ok := errors.AsType[*store.CorruptError](err)
-		switch {
-		case ok && damaged.Seq > after:
-			after = damaged.Seq
-			if _, err := hex.DecodeString(damaged.ID); err == nil { // else nothing can be deleted by it
-				list = append(list, &Failure{key: damaged.ID})
-			}
-			continue
-		case err != nil:
-			return nil, fmt.Errorf("failures of plugins: read them: %w", err)
+		if !ok || damaged.Seq <= after {
+			return err
 		}
-		slices.SortStableFunc(list, func(a, b *Failure) int { return a.Last.Compare(b.Last) })
-		return list, nil
+		after = damaged.Seq
+		f(&store.Record{Seq: damaged.Seq, ID: damaged.ID})
 	}
 }
 
@@ -289,47 +319,3 @@ func (l *Log) valid() (r rows) {
 
 // old reports whether the store need not keep a failure any more.
 func (f *Failure) old() bool { return time.Since(f.Last) >= maxAge }
-
-// Forget deletes the failures of a tenant from a store, or those of one user of it, and returns how many there were. It
-// deletes damaged ones too: nobody knows whose they are.
-func Forget(ctx context.Context, s store.Store, tenant, user string) (int, error) {
-	list, err := read(ctx, s)
-	if err != nil {
-		return 0, err
-	}
-	var ids []string
-	own := 0
-	for _, f := range list {
-		mine := f.of(tenant, user)
-		if mine {
-			own++
-		}
-		if mine || f.Plugin == "" {
-			ids = append(ids, f.key)
-		}
-	}
-	if n, err := remove(ctx, s, ids); err != nil {
-		return min(n, own), fmt.Errorf("failures of plugins: delete those of tenant %.100q: %w", tenant, err)
-	}
-	return own, nil
-}
-
-// Forget removes the failures of a tenant that wait to be written, or those of one user of it. It waits for what
-// is being written, so that [Forget] finds that in the store.
-func (l *Log) Forget(ctx context.Context, tenant, user string) error {
-	if l == nil {
-		return nil
-	}
-	if l.stored() {
-		unlock, err := l.take(ctx)
-		if err != nil {
-			return fmt.Errorf("failures of plugins: wait until they are written: %w", err)
-		}
-		defer unlock()
-		l.read, l.kept = time.Time{}, nil
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.waiting.forget(tenant, user)
-	return nil
-}

@@ -230,10 +230,7 @@ func TestForget(t *testing.T) {
 		c.set(errors.New("away"))
 		add("a", "ann", "waits", nil)
 		synctest.Wait()
-		if err := l.Forget(t.Context(), "a", "ann"); err != nil {
-			t.Fatal(err)
-		}
-		n, err := Forget(t.Context(), c, "a", "ann")
+		n, err := Forget(t.Context(), c, Owner{Tenant: "a", User: "ann"})
 		c.set(nil)
 		time.Sleep(time.Minute)
 		got := l.Of(t.Context(), everything, "").Failures
@@ -247,7 +244,7 @@ func TestForget(t *testing.T) {
 				t.Errorf("the request of ann is kept: %s", f.Case)
 			}
 		}
-		if n, err := Forget(t.Context(), c, "a", ""); n != 2 || err != nil {
+		if n, err := Forget(t.Context(), c, Owner{Tenant: "a"}); n != 2 || err != nil {
 			t.Errorf("%d, %v", n, err)
 		}
 		l.Close(t.Context())
@@ -321,7 +318,7 @@ func TestDamagedRecordStopsNothing(t *testing.T) {
 			}
 			d.id = recs[1].ID
 			if forget {
-				if n, err := Forget(t.Context(), d, "third", ""); n != 1 || err != nil {
+				if n, err := Forget(t.Context(), d, Owner{Tenant: "third"}); n != 1 || err != nil {
 					t.Errorf("%d, %v", n, err)
 				}
 			}

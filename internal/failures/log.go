@@ -31,6 +31,7 @@ type Log struct {
 	turn   chan struct{} // has the right to use the store and what follows
 	read   time.Time     // when kept was read
 	kept   []*Failure    // what the store has
+	heeded int64         // up to which record what was forgotten is dropped
 
 	end  context.CancelFunc
 	done chan struct{}
@@ -68,7 +69,7 @@ func (l *Log) Of(ctx context.Context, v Viewer, plugin string) List {
 	if l == nil {
 		return doc
 	}
-	all, missing := l.all(ctx)
+	all, missing := l.all(ctx, v)
 	for _, f := range all {
 		if (plugin == "" || f.Plugin == plugin) && (v.All || f.Tenant == v.Tenant) {
 			seen := f.seen(v)
@@ -82,7 +83,7 @@ func (l *Log) Of(ctx context.Context, v Viewer, plugin string) List {
 }
 
 // all are the failures of the store with those that wait, and what they lack.
-func (l *Log) all(ctx context.Context) (list []*Failure, missing string) {
+func (l *Log) all(ctx context.Context, v Viewer) (list []*Failure, missing string) {
 	var merged rows
 	if l.stored() {
 		ctx, cancel := context.WithTimeout(ctx, storeTime)
@@ -104,8 +105,12 @@ func (l *Log) all(ctx context.Context) (list []*Failure, missing string) {
 		one := *f
 		merged.add(&one)
 	}
-	if missing == "" && l.lost > 0 {
+	switch {
+	case missing != "" || l.lost == 0:
+	case v.All:
 		missing = fmt.Sprintf("%d failures are lost, because the store could not be written", l.lost)
+	default: // how many is nothing for a tenant: they may be those of others
+		missing = "failures may be lost, because the store could not be written"
 	}
 	return merged.all(), missing
 }

@@ -39,13 +39,13 @@ func (r *rows) add(n *Failure) (dropped int64) {
 }
 
 // keep puts a failure first among those of its plugin. What repeats an earlier call stays if that was for the
-// same user: what is deleted of a user goes by the user of a row.
+// same owner: what is deleted goes by the owner of a row.
 func (r *rows) keep(n *Failure) {
 	list := r.plugins[n.Plugin]
 	if i := slices.IndexFunc(list, func(o *Failure) bool { return o.key == n.key }); i >= 0 {
 		old := list[i]
 		n.First, n.Count = old.First, old.Count+n.Count
-		if !n.repeats() && old.repeats() && n.user == old.user {
+		if !n.repeats() && old.repeats() && n.owner == old.owner {
 			n.call, n.Case, n.Repeat, n.NoCase, n.flags = old.call, old.Case, old.Repeat, "", old.flags
 		}
 		r.size -= old.size()
@@ -130,18 +130,10 @@ func (r *rows) all() (list []*Failure) {
 	return list
 }
 
-// forget removes the failures of a tenant, or of one of its users.
-func (r *rows) forget(tenant, user string) {
-	for _, f := range r.all() {
-		if f.of(tenant, user) {
-			r.remove(f)
-		}
-	}
-}
-
-// of reports whether a failure belongs to a tenant, and to a user of it unless that is "".
-func (f *Failure) of(tenant, user string) bool {
-	return f.Tenant == tenant && (user == "" || f.user == user)
+// of reports whether a failure belongs to an owner.
+func (f *Failure) of(o Owner) bool {
+	is := func(want, has string) bool { return want == "" || want == has }
+	return f.Tenant == o.Tenant && is(o.User, f.owner.User) && is(o.Conversation, f.owner.Conversation) && is(o.Run, f.owner.Run)
 }
 
 // failureOf is a failure on a host in the form in which it is kept.
@@ -149,7 +141,7 @@ func failureOf(host string, f *record.Failure) *Failure {
 	n := &Failure{
 		Host: host, Plugin: f.Plugin, Count: 1, First: f.Time, Last: f.Time, Tenant: f.Tenant, Operation: string(f.Operation), Step: f.Step, Reason: string(f.Reason),
 		Text: clip(f.Err, maxText), public: clip(f.Public, maxText), Remedy: clip(f.Remedy, maxText), Log: clip(f.Output, maxOutput), Stack: clip(f.Stack, maxOutput),
-		Module: f.Module, Digest: f.Digest, user: f.User,
+		Module: f.Module, Digest: f.Digest, owner: Owner{f.Tenant, f.User, f.Conversation, f.Run},
 		flags: []string{"--timeout", f.Timeout.String(), "--fuel", strconv.FormatInt(f.Fuel, 10), "--memory-max", fmt.Sprintf("%dKiB", f.Memory>>10)},
 	}
 	n.identify()
@@ -179,12 +171,17 @@ func (f *Failure) identify() {
 	if f.Reason == string(abi.ReasonTrap) {
 		of = append(of, f.Stack)
 	}
+	f.key = digest(of...)
+	f.ID, _ = strconv.ParseInt(f.key[:idBits/4], 16, 64) // hex digits
+}
+
+// digest stands for a list of texts.
+func digest(of ...string) string {
 	h := sha256.New()
 	for _, s := range of {
 		fmt.Fprintf(h, "%d:%s", len(s), s)
 	}
-	f.key = hex.EncodeToString(h.Sum(nil))
-	f.ID, _ = strconv.ParseInt(f.key[:idBits/4], 16, 64) // hex digits
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // repeats reports whether something repeats the call.

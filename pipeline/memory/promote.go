@@ -206,7 +206,7 @@ func (e *extractError) Unwrap() error { return e.error }
 
 // ask returns a checked answer of the extractor, with its new facts as they are to be stored.
 func (m *Manager) ask(ctx context.Context, owner *Entry, turns []pipeline.Turn, known []Entry) (found Extraction, fresh []*Entry, err error) {
-	ctx = observe.WithUser(ctx, owner.UserID) // who asks may keep what fails, until the user is deleted
+	ctx = observe.WithOwner(ctx, observe.Owner{User: owner.UserID}) // who asks may keep what fails, until the user is deleted
 	err = core.Guard(func() (err error) {
 		found, err = m.cfg.Extractor.Extract(ctx, turns, known)
 		return err

@@ -41,8 +41,8 @@ func TestATurnThatFailsIsSkipped(t *testing.T) {
 func TestExtractorsKnowTheUser(t *testing.T) {
 	s, calls := store.NewMemory(), 0
 	m := newManager(t, Config{Facts: NewStoreFacts(s, "t"), Filter: Filter{UserID: "ann"}, Extractor: ExtractFunc(func(ctx context.Context, turns []pipeline.Turn, known []Entry) (Extraction, error) {
-		if calls++; observe.UserOf(ctx) != "ann" {
-			t.Errorf("call %d, %d turns: user %q", calls, len(turns), observe.UserOf(ctx))
+		if calls++; observe.OwnerOf(ctx).User != "ann" {
+			t.Errorf("call %d, %d turns: user %q", calls, len(turns), observe.OwnerOf(ctx).User)
 		}
 		return failing("I like 0")(ctx, turns, known)
 	})})

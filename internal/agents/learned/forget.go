@@ -8,6 +8,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/internal/agents/note"
 	"github.com/anchor-host/anchor-host/internal/agents/project"
+	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
 	"github.com/anchor-host/anchor-host/store"
 )
@@ -98,3 +99,46 @@ func ForgetUser(ctx context.Context, s store.Store, tenant, user string) (int, e
 	}
 	return m.Forget(ctx)
 }
+
+// agentPrefix is the beginning of the names of the conversations and runs of coding agents.
+const agentPrefix = "agent:"
+
+// ForgetTurns deletes what searches find of a conversation that is the session of a coding agent: of the turns with these
+// numbers, or of all. Of other conversations there is nothing. The conversation still has its owner.
+func ForgetTurns(ctx context.Context, s store.Store, tenant, conversation string, turns ...int64) error {
+	name, isSession := strings.CutPrefix(conversation, agentPrefix)
+	index, ok := agentstore.IndexOf(s)
+	if !isSession || !ok {
+		return nil
+	}
+	user, err := agentstore.Owner(ctx, s, tenant, agentstore.AConversation, conversation)
+	if err != nil {
+		return err
+	}
+	of, rest, _ := strings.Cut(name, "/")
+	session, ok := strings.CutPrefix(rest, ownerOf(user)+"/")
+	if !ok {
+		return nil
+	}
+	c := retrieve.Collection{Tenant: tenant, Name: collectionPrefix + Stream(of, user)}
+	var ids []string
+	for _, n := range turns {
+		ids = append(ids, turnDoc(session, n))
+	}
+	if len(turns) == 0 {
+		prefix := turnDocs + session + "/"
+		for doc, failed := range index.Documents(ctx, c, retrieve.IDs{From: prefix, Before: prefix + ":"}) { // ":" follows the digits
+			ids, err = append(ids, doc.ID), failed
+		}
+	}
+	if err == nil {
+		_, err = index.Delete(ctx, c, ids...)
+	}
+	if err != nil && !errors.Is(err, retrieve.ErrNotFound) {
+		return fmt.Errorf("agent memory: turns of %.100q: delete them: %w", conversation, err)
+	}
+	return nil
+}
+
+// turnDoc is the name of the document of a turn.
+func turnDoc(session string, n int64) string { return fmt.Sprintf("%s%s/%06d", turnDocs, session, n) }

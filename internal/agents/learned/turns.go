@@ -112,7 +112,7 @@ func (m *Memory) keep(ctx context.Context, log *conversation.Log, session string
 
 // conversation is the name of the conversation of a session.
 func (m *Memory) conversation(p project.Project, session string) string {
-	return "agent:" + Stream(p.ID, m.o.User) + "/" + session
+	return agentPrefix + Stream(p.ID, m.o.User) + "/" + session
 }
 
 // spoken returns what people and agents said as turns.
@@ -141,7 +141,7 @@ func (m *Memory) enterTurns(ctx context.Context, p project.Project, session stri
 	docs := make([]retrieve.Document, len(turns))
 	for i, t := range turns {
 		docs[i] = retrieve.Document{
-			ID: fmt.Sprintf("%s%s/%06d", turnDocs, session, before+int64(i)+1), Time: t.CreatedAt,
+			ID: turnDoc(session, before+int64(i)+1), Time: t.CreatedAt,
 			Meta: map[string]string{"role": string(t.Role), "session": session}, Chunks: pieces(t.Content),
 		}
 	}
@@ -194,7 +194,7 @@ func (m *Memory) Original(ctx context.Context, p project.Project, handle string)
 }
 
 // run is the name of the run that has the texts of a project.
-func (m *Memory) run(p project.Project) string { return "agent:" + Stream(p.ID, m.o.User) }
+func (m *Memory) run(p project.Project) string { return agentPrefix + Stream(p.ID, m.o.User) }
 
 func isNotFound(err error) bool {
 	return errors.Is(err, retrieve.ErrNotFound) || errors.Is(err, store.ErrNotFound)
