@@ -92,7 +92,7 @@ func TestLongTalksAreCheap(t *testing.T) {
 // A turn with many calls is compared with its results in one go: four times as many calls take about four times as
 // long, and not sixteen times.
 func TestManyCallsOfOneTurn(t *testing.T) {
-	const n = 8_000
+	const n = 2_000
 	manyCalls := func(n int) []*core.Item {
 		messages := []core.Message{{Role: core.RoleAssistant}}
 		for i := range n {
@@ -114,9 +114,8 @@ func TestManyCallsOfOneTurn(t *testing.T) {
 		}
 		return time.Since(began)
 	}
-	// Whatever else the machine does may hit one of them alone, so there are some tries.
 	short, long := take(few), take(many)
-	for try := 0; long > 9*short && try < 20; try++ {
+	for try := 0; try < 5 || long > 9*short && try < 20; try++ { // what else the machine does may hit one of them alone
 		short, long = min(short, take(few)), min(long, take(many))
 	}
 	if long > 9*short {
