@@ -23,7 +23,7 @@ import (
 func own(t *testing.T) (*pgtest.Server, string) {
 	t.Helper()
 	pgtest.Skip(t)
-	server, err := pgtest.Start(pgtest.Options{Fsync: true})
+	server, err := pgtest.Start(pgtest.Options{Kept: true})
 	must(t, err)
 	t.Cleanup(server.Close)
 	return server, server.Fresh(t)
