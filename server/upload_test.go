@@ -208,7 +208,7 @@ func TestPaceOfBodies(t *testing.T) {
 			t.Errorf("%s with a body that does not come: %.100s", line, got)
 		}
 	}
-	l.paceTime = 2 * time.Second
+	l.paceTime = 20 * time.Second
 	doc := `{"query": "q"}` + strings.Repeat(" ", 30_000)
 	conn := upload(t, l.data, "", fmt.Sprintf("Connection: close\r\nContent-Length: %d\r\n", len(doc)), "")
 	for i := 0; i < len(doc); i += 3000 {
