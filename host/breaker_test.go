@@ -101,7 +101,7 @@ func checkBreaker(t *testing.T) {
 // Callers that give up, or ask too much, do not have a plugin paused.
 func TestWhatIsNoFailure(t *testing.T) {
 	t.Parallel()
-	p, call := broken(t, host.Config{}, host.Limits{BreakAfter: 1, Timeout: 300 * time.Millisecond})
+	p, call := broken(t, host.Config{}, host.Limits{BreakAfter: 1, Timeout: badLimit, Fuel: host.Unlimited})
 	for range 2 {
 		short, end := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		call(short, "spin", abi.ReasonTimeout)
@@ -113,6 +113,7 @@ func TestWhatIsNoFailure(t *testing.T) {
 	if s := p.Stats(); s.Circuit != host.CircuitClosed || s.Failures != 0 || s.Breaks != 0 {
 		t.Errorf("%+v", s)
 	}
+	_, call = broken(t, host.Config{}, host.Limits{BreakAfter: 1, Timeout: badTime, Fuel: host.Unlimited})
 	call(t.Context(), "spin", abi.ReasonTimeout)
 	call(t.Context(), "none", abi.ReasonCircuitOpen)
 

@@ -1,6 +1,7 @@
 package host_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -168,14 +169,15 @@ func TestHostileFSMount(t *testing.T) {
 						closed.Add(1)
 					}
 				}}
-				limit := await.Patience
-				if how == "slow" { // the calls afterwards have it, too
-					limit = time.Second
-				}
-				p, read := reader(t, files, host.Limits{Instances: 1, Timeout: limit, BreakAfter: -1})
+				p, read := reader(t, files, host.Limits{Instances: 1, Timeout: await.Patience, BreakAfter: -1})
 				bad.Store(true)
 				began := time.Now()
-				_, err := read("a.txt")
+				ctx, cancel := context.WithCancel(t.Context())
+				if how == "slow" {
+					ctx, cancel = context.WithTimeout(t.Context(), 300*time.Millisecond)
+				}
+				_, err := p.Call(ctx, "read", []byte("a.txt"))
+				cancel()
 				if (err == nil) != (method == "close" && how != "slow") || time.Since(began) > badLimit {
 					t.Errorf("error %v after %v", err, time.Since(began))
 				}
@@ -257,9 +259,10 @@ const statModule = "\x00asm\x01\x00\x00\x00" +
 // instance takes its place.
 func TestInstanceOfAbandonedFileIsReplaced(t *testing.T) {
 	release := make(chan struct{})
-	var hang atomic.Bool
+	var hang, hangs atomic.Bool
 	files := hostile{files(), func(method string) {
 		if method == "stat" && hang.Load() {
+			hangs.Store(true)
 			<-release
 		}
 	}}
@@ -268,19 +271,25 @@ func TestInstanceOfAbandonedFileIsReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	p, err := newHost(t, host.Config{}).Load(t.Context(), s, host.PluginConfig{WASI: true, State: host.StateReset,
-		Limits: host.Limits{Instances: 1, Timeout: 200 * time.Millisecond, BreakAfter: -1}, Grants: host.Grants{Files: []host.FileGrant{{FS: files, Guest: "/"}}}})
+		Limits: host.Limits{Instances: 1, Timeout: badLimit, BreakAfter: -1}, Grants: host.Grants{Files: []host.FileGrant{{FS: files, Guest: "/"}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer close(release)
 	for n, slow := range []bool{false, true, false, false} {
 		hang.Store(slow)
-		_, err := p.Call(t.Context(), "stat", nil)
-		if !slow && err != nil {
-			t.Errorf("call %d: %v", n, err)
-		}
-		if slow {
+		if !slow {
+			if _, err := p.Call(t.Context(), "stat", nil); err != nil {
+				t.Errorf("call %d: %v", n, err)
+			}
+		} else if !await.Enough(100*time.Millisecond, func(limit time.Duration) bool {
+			ctx, cancel := context.WithTimeout(t.Context(), limit)
+			defer cancel()
+			_, err := p.Call(ctx, "stat", nil)
 			checkReason(t, err, abi.ReasonTimeout)
+			return hangs.Load()
+		}) {
+			t.Error("the file system is not asked")
 		}
 	}
 	if s := p.Stats(); s.Made != 2 {

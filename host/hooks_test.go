@@ -131,23 +131,33 @@ func TestOnCallEverywhere(t *testing.T) {
 func TestOnCallWaits(t *testing.T) {
 	var seen observedCalls
 	p := load(t, newHost(t, host.Config{OnCall: seen.add}), "sleep-forever", host.PluginConfig{
-		Limits: host.Limits{Instances: 1, Timeout: 60 * time.Millisecond, QueueTimeout: time.Minute}})
+		Limits: host.Limits{Instances: 1, Timeout: badLimit, QueueTimeout: badLimit}})
 	s, err := newStep(p, abi.OpFilter, host.OperationOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var all sync.WaitGroup
-	for range 2 {
+	run := func() (end func()) {
+		ctx, end := context.WithCancel(t.Context())
 		all.Go(func() {
-			if _, err := s.Run(t.Context(), nothing, twoRows()); err == nil {
-				t.Error("no timeout")
+			if _, err := s.Run(ctx, nothing, twoRows()); err == nil {
+				t.Error("the call ends well")
 			}
 		})
+		return end
 	}
+	endFirst := run()
+	until(t, "the first call runs", func() bool { return p.Stats().InUse == 1 })
+	endSecond := run()
+	until(t, "the second call waits", func() bool { return p.Stats().Waiting == 1 })
+	time.Sleep(30 * time.Millisecond)
+	endFirst()
+	until(t, "the second call runs", func() bool { s := p.Stats(); return s.InUse == 1 && s.Waiting == 0 })
+	endSecond()
 	all.Wait()
 	got := seen.take()
 	slices.SortFunc(got, func(a, b host.CallInfo) int { return int(a.InstanceWait - b.InstanceWait) })
-	if len(got) != 2 || got[1].InstanceWait < 30*time.Millisecond || got[0].Running < 50*time.Millisecond || got[1].Reason != abi.ReasonTimeout {
+	if len(got) != 2 || got[1].InstanceWait < 30*time.Millisecond || got[0].Running < 30*time.Millisecond || got[0].Running < got[0].InstanceWait || got[1].Reason != abi.ReasonCancelled {
 		t.Errorf("%+v", got)
 	}
 }

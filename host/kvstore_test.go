@@ -235,7 +235,10 @@ func TestSlowKVStore(t *testing.T) {
 		return failed.Code
 	}
 	until(t, "64 calls of the store are left behind", func() bool {
-		if got := get(); got != abi.ReasonTimeout {
+		got := get()
+		if got == abi.ReasonTrap { // on a busy machine the last of them may still have to begin
+			until(t, "64 calls of the store begin", func() bool { return running.Load() == 64 })
+		} else if got != abi.ReasonTimeout {
 			t.Fatalf("%s with %d calls of the store left behind, want %s", got, running.Load(), abi.ReasonTimeout)
 		}
 		return running.Load() == 64

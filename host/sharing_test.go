@@ -1,6 +1,7 @@
 package host_test
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"os"
@@ -172,7 +173,7 @@ func TestIndexIsThereAfterItWasWritten(t *testing.T) {
 // A call that waits in vain because the host has no room for another instance says so.
 func TestNoRoomForAnotherInstance(t *testing.T) {
 	t.Parallel()
-	cfg := host.PluginConfig{State: host.StateKeep, Limits: host.Limits{Instances: 2, Timeout: 2 * time.Second, QueueTimeout: 50 * time.Millisecond}}
+	cfg := host.PluginConfig{State: host.StateKeep, Limits: host.Limits{Instances: 2, Timeout: badLimit, Fuel: host.Unlimited, QueueTimeout: 50 * time.Millisecond}}
 	ample := newHost(t, host.Config{})
 	load(t, ample, "sleep-forever", cfg)
 	_, one := host.Usage(ample)
@@ -180,18 +181,26 @@ func TestNoRoomForAnotherInstance(t *testing.T) {
 	// The instance takes another page for its input.
 	h := newHost(t, host.Config{Memory: one + 2*wasmPage - 1, PluginShare: 1})
 	p := load(t, h, "sleep-forever", cfg)
-	sleep := calls(t, p, abi.OpFilter)
+	s, err := newStep(p, abi.OpFilter, host.OperationOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, end := context.WithCancel(t.Context())
 	var first sync.WaitGroup
-	first.Go(func() { checkReason(t, sleep(), abi.ReasonTimeout) })
+	first.Go(func() {
+		_, err := s.Run(ctx, &abi.Query{}, twoRows())
+		checkReason(t, err, abi.ReasonCancelled)
+	})
 	for _, used := host.Usage(h); used < one+wasmPage; _, used = host.Usage(h) {
 		time.Sleep(time.Millisecond)
 	}
-	err := sleep()
+	err = calls(t, p, abi.OpFilter)()
 	checkReason(t, err, abi.ReasonBusy)
 	if want := "no instance came free within 50ms, and no other could be made: "; !strings.Contains(err.Error(), want) ||
 		!strings.HasSuffix(err.Error(), " (raise plugins.total_memory, Config.Memory of the host)") {
 		t.Errorf("error %v", err)
 	}
+	end()
 	first.Wait()
 }
 

@@ -2,6 +2,7 @@ package sdk_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/steps"
+	"github.com/anchor-host/anchor-host/internal/testkit/await"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
@@ -78,7 +80,7 @@ func TestPythonManyCalls(t *testing.T) {
 	}
 	h := newHost(t, nil)
 	spec := buildGuest(t, "python", "")
-	p, err := h.Load(t.Context(), spec, host.PluginConfig{State: host.StateKeep, Limits: host.Limits{Timeout: time.Second, BreakAfter: host.Unlimited}})
+	p, err := h.Load(t.Context(), spec, host.PluginConfig{State: host.StateKeep, Limits: host.Limits{Timeout: await.Patience, BreakAfter: host.Unlimited}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +101,9 @@ func TestPythonManyCalls(t *testing.T) {
 		}
 	}
 	var failed *host.PluginError
-	_, err = c.Classify(t.Context(), &pipeline.Query{Text: "flood"})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	_, err = c.Classify(ctx, &pipeline.Query{Text: "flood"})
 	if !errors.As(err, &failed) || failed.Code != abi.ReasonTimeout && failed.Code != abi.ReasonFuel {
 		t.Errorf("colliding keys: error %v", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -207,7 +208,7 @@ func TestPaceOfBodies(t *testing.T) {
 			t.Errorf("%s with a body that does not come: %.100s", line, got)
 		}
 	}
-	l.paceTime = 2 * time.Second
+	l.paceTime = 20 * time.Second
 	doc := `{"query": "q"}` + strings.Repeat(" ", 30_000)
 	conn := upload(t, l.data, "", fmt.Sprintf("Connection: close\r\nContent-Length: %d\r\n", len(doc)), "")
 	for i := 0; i < len(doc); i += 3000 {
@@ -287,6 +288,17 @@ func TestHostileForms(t *testing.T) {
 	part := func(header, data string) string { return "--b\r\n" + header + "\r\n\r\n" + data + "\r\n" }
 	named := func(name string) string { return `Content-Disposition: form-data; name="` + name + `"` }
 	fill := func(one string) string { return strings.Repeat(one, (size-1000)/len(one)) }
+	send := func(body string) (answer, time.Duration) {
+		began := time.Now()
+		got := l.api("POST", "/v1/evals", body, "Content-Type", "multipart/form-data; boundary=b")
+		return got, time.Since(began)
+	}
+	noEnd := part(named("corpus"), fill("x"))
+	plain := time.Hour
+	for range 3 {
+		_, took := send(noEnd)
+		plain = min(plain, took)
+	}
 	for name, body := range map[string]string{
 		"many parts":           fill(part(named("corpus"), "")),
 		"parts without a name": fill(part("A: b", "")),
@@ -299,21 +311,26 @@ func TestHostileForms(t *testing.T) {
 		"near boundaries":      part(named("corpus"), fill("\r\n--")) + "--b--",
 		"near boundaries, too": part(named("corpus"), fill("\r\n--a")) + "--b--",
 		"a preamble":           fill("-\n") + part(named("corpus"), "") + "--b--",
-		"no end":               part(named("corpus"), fill("x")),
+		"no end":               noEnd,
 		"spaces":               part(named("corpus"), "") + "--b" + fill(" "),
 	} {
 		var before, after runtime.MemStats
 		runtime.GC()
 		runtime.ReadMemStats(&before)
-		began := time.Now()
-		got := l.api("POST", "/v1/evals", body, "Content-Type", "multipart/form-data; boundary=b")
-		took := time.Since(began)
+		got, took := send(body)
 		runtime.ReadMemStats(&after)
 		if got.status < 400 || got.status >= 500 || len(got.body) > 10_000 {
 			t.Errorf("%s: %d %.300s", name, got.status, got.body)
 		}
-		if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 10*size || took > 10*time.Second {
-			t.Errorf("%s: %d MB of memory and %v for %d MB", name, allocated>>20, took, len(body)>>20)
+		if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 10*size {
+			t.Errorf("%s: %d MB of memory for %d MB", name, allocated>>20, len(body)>>20)
+		}
+		for try := 0; took > 50*plain && try < 5; try++ { // what else the machine does may hit one request alone
+			_, again := send(body)
+			took = min(took, again)
+		}
+		if took > 50*plain {
+			t.Errorf("%s: %v for %d MB, and %v for a plain text of this size", name, took, len(body)>>20, plain)
 		}
 	}
 	if used := l.bodies.Used(); used != 0 {
@@ -349,7 +366,7 @@ func TestPartsOfForms(t *testing.T) {
 
 // An answer has to be taken in the end, however slowly it is read.
 func TestAnswersEnd(t *testing.T) {
-	l := start(t, words, Options{ClientTimeout: 200 * time.Millisecond, MaxTimeout: 400 * time.Millisecond})
+	l := start(t, words, Options{ClientTimeout: time.Second, MaxTimeout: 400 * time.Millisecond})
 	large := make([]byte, 64<<20)
 	if err := l.Mount(Route{Method: "GET", Path: "/large", Action: "large", Scope: ScopeNone, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(large) })}); err != nil {
 		t.Fatal(err)
@@ -359,21 +376,21 @@ func TestAnswersEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	_ = conn.(*net.TCPConn).SetReadBuffer(4096)
 	_, _ = io.WriteString(conn, "GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n")
 	var reading sync.WaitGroup
+	var read atomic.Int64
 	reading.Go(func() { // each piece in time, all of them not
 		for piece := make([]byte, 128<<10); ; time.Sleep(20 * time.Millisecond) {
-			if _, err := io.ReadFull(conn, piece); err != nil {
+			n, err := io.ReadFull(conn, piece)
+			if read.Add(int64(n)); err != nil {
 				return
 			}
 		}
 	})
 	until(t, "the request does not come", func() bool { return l.Running() == 1 })
-	began := time.Now()
 	until(t, "the answer does not end", func() bool { return l.Running() == 0 })
-	if took := time.Since(began); took > 6*time.Second { // at this speed all of it would take 10 seconds
-		t.Errorf("the answer took %v", took)
+	if n := read.Load(); n > int64(len(large)/2) { // which takes 10 seconds at this speed
+		t.Errorf("the answer ends when %d bytes of it are read", n)
 	}
 	_ = conn.Close()
 	reading.Wait()

@@ -4,6 +4,7 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -74,15 +75,28 @@ func TestAnswersAreBounded(t *testing.T) {
 // A server that asks to wait gets no request from anyone until then. A request that has not as much
 // time ends at once and says why.
 func TestRetryAfterHoldsAll(t *testing.T) {
+	t.Parallel()
+	var err error
+	if !await.Enough(2*time.Second, func(wait time.Duration) bool { // for the request with little time
+		err = holdsAll(t, wait)
+		var failed *Error
+		return errors.As(err, &failed) && failed.Kind == Unavailable && strings.Contains(err.Error(), "as long as the server asks")
+	}) {
+		t.Errorf("with little time: %v", err)
+	}
+}
+
+// holdsAll has a server ask to wait, and returns the error of a request that has not as much time.
+func holdsAll(t *testing.T, wait time.Duration) (late error) {
+	t.Helper()
 	var mu sync.Mutex
 	var at []time.Time
-	t.Parallel()
 	c, post, _ := newClient(t, Options{Retries: 2, Concurrency: 4}, func(n int, w http.ResponseWriter, _ *http.Request) {
 		mu.Lock()
 		at = append(at, time.Now())
 		mu.Unlock()
 		if n == 0 {
-			w.Header().Set("Retry-After", "2")
+			w.Header().Set("Retry-After", fmt.Sprint(wait.Seconds()))
 			w.WriteHeader(http.StatusTooManyRequests)
 		}
 	})
@@ -94,16 +108,13 @@ func TestRetryAfterHoldsAll(t *testing.T) {
 	if !await.True(func() bool { // the client has read the answer
 		c.pace.mu.Lock()
 		defer c.pace.mu.Unlock()
-		return c.pace.held.After(time.Now())
+		return !c.pace.held.IsZero()
 	}) {
 		t.Fatal("the client does not note how long the server asks to wait")
 	}
-	short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	short, cancel := context.WithTimeout(t.Context(), wait/20)
 	defer cancel()
-	var failed *Error
-	if _, err := post(short); !errors.As(err, &failed) || failed.Kind != Unavailable || !strings.Contains(err.Error(), "as long as the server asks") {
-		t.Errorf("with little time: %v", err)
-	}
+	_, late = post(short)
 	if _, err := post(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -111,34 +122,46 @@ func TestRetryAfterHoldsAll(t *testing.T) {
 		t.Error(err)
 	}
 	for _, later := range at[1:] {
-		if pause := later.Sub(at[0]); pause < 1900*time.Millisecond {
-			t.Errorf("a request after %v", pause)
+		if pause := later.Sub(at[0]); pause < wait*19/20 {
+			t.Errorf("a request after %v of %v", pause, wait)
 		}
 	}
+	return late
 }
 
 // A server that gives no answer in time is asked once.
 func TestTimeouts(t *testing.T) {
-	post, requests := client(t, Options{Retries: 4, Timeout: 20 * time.Millisecond}, func(_ int, _ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-	var failed *Error
-	if _, err := post(t.Context()); !errors.As(err, &failed) || failed.Kind != Timeout || requests.Load() != 1 {
-		t.Errorf("%v after %d requests", err, requests.Load())
+	if !await.Enough(20*time.Millisecond, func(limit time.Duration) bool { // for the server to be asked
+		post, requests := client(t, Options{Retries: 4, Timeout: limit}, func(_ int, _ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+		var failed *Error
+		if _, err := post(t.Context()); !errors.As(err, &failed) || failed.Kind != Timeout || requests.Load() > 1 {
+			t.Errorf("%v after %d requests", err, requests.Load())
+		}
+		return requests.Load() > 0
+	}) {
+		t.Error("no request")
 	}
 }
 
 // A request that waits for its turn ends with its context.
 func TestConcurrencyWaitEnds(t *testing.T) {
-	post, requests := client(t, Options{}, func(_ int, _ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	begun := make(chan struct{}, 3)
+	post, requests := client(t, Options{}, func(_ int, _ http.ResponseWriter, r *http.Request) {
+		begun <- struct{}{}
+		<-r.Context().Done()
+	})
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var all sync.WaitGroup
 	for range 3 {
 		all.Go(func() {
-			if _, err := post(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			if _, err := post(ctx); !errors.Is(err, context.Canceled) {
 				t.Errorf("%v", err)
 			}
 		})
 	}
+	<-begun
+	time.AfterFunc(50*time.Millisecond, cancel) // who does not wait for its turn comes meanwhile
 	all.Wait()
 	if requests.Load() != 1 {
 		t.Errorf("%d requests at the same time", requests.Load())

@@ -89,23 +89,37 @@ func TestLongTalksAreCheap(t *testing.T) {
 	}
 }
 
-// A turn with many calls is compared with its results in one go.
+// A turn with many calls is compared with its results in one go: four times as many calls take about four times as
+// long, and not sixteen times.
 func TestManyCallsOfOneTurn(t *testing.T) {
-	const n = 30_000
-	messages := []core.Message{{Role: core.RoleAssistant}}
-	for i := range n {
-		messages[0].Parts = append(messages[0].Parts, call(i))
-		messages = append(messages, core.Message{Role: core.RoleTool, Parts: []message.Part{result(n - 1 - i)}})
+	const n = 2_000
+	manyCalls := func(n int) []*core.Item {
+		messages := []core.Message{{Role: core.RoleAssistant}}
+		for i := range n {
+			messages[0].Parts = append(messages[0].Parts, call(i))
+			messages = append(messages, core.Message{Role: core.RoleTool, Parts: []message.Part{result(n - 1 - i)}})
+		}
+		items := conversation(messages...)
+		turns := make([]*core.Item, len(items))
+		for i := range items {
+			turns[i] = &items[i]
+		}
+		return turns
 	}
-	items := conversation(messages...)
-	turns := make([]*core.Item, len(items))
-	for i := range items {
-		turns[i] = &items[i]
+	few, many := manyCalls(n), manyCalls(4*n)
+	take := func(turns []*core.Item) time.Duration {
+		began := time.Now()
+		if calls := answered(turns); len(calls) != len(turns)-1 {
+			t.Errorf("%d calls, want %d", len(calls), len(turns)-1)
+		}
+		return time.Since(began)
 	}
-	began := time.Now()
-	calls := answered(turns)
-	if took := time.Since(began); len(calls) != n || took > 5*time.Second { // 25 ms, if the machine is idle
-		t.Errorf("%d calls in %v", len(calls), took)
+	short, long := take(few), take(many)
+	for try := 0; try < 5 || long > 9*short && try < 20; try++ { // what else the machine does may hit one of them alone
+		short, long = min(short, take(few)), min(long, take(many))
+	}
+	if long > 9*short {
+		t.Errorf("%d calls take %v, four times as many %v", n, short, long)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/internal/ledger"
+	"github.com/anchor-host/anchor-host/internal/testkit/await"
 	"github.com/anchor-host/anchor-host/internal/testkit/modeltest"
 	"github.com/anchor-host/anchor-host/pipeline/llm"
 )
@@ -209,7 +210,11 @@ func TestRetries(t *testing.T) {
 
 // Requests run at the same time, as many as allowed.
 func TestConcurrency(t *testing.T) {
-	s := modeltest.New(t, func(modeltest.Request) modeltest.Answer { return modeltest.Answer{Delay: 50 * time.Millisecond} })
+	var s *modeltest.Server
+	s = modeltest.New(t, func(modeltest.Request) modeltest.Answer {
+		await.True(func() bool { return s.Most() >= 3 })
+		return modeltest.Answer{Delay: 20 * time.Millisecond} // a fourth may come meanwhile
+	})
 	m := newModel(t, llm.Options{BaseURL: s.URL, Concurrency: 3})
 	var asking sync.WaitGroup
 	for i := range 9 {

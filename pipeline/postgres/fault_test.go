@@ -23,17 +23,32 @@ import (
 func own(t *testing.T) (*pgtest.Server, string) {
 	t.Helper()
 	pgtest.Skip(t)
-	server, err := pgtest.Start(pgtest.Options{Fsync: true})
+	server, err := pgtest.Start(pgtest.Options{Kept: true})
 	must(t, err)
 	t.Cleanup(server.Close)
 	return server, server.Fresh(t)
+}
+
+// hasty opens a store whose calls have little time, which may take some tries on a busy machine.
+func hasty(t *testing.T, url string, o Options) (s *Store) {
+	t.Helper()
+	var err error
+	if !await.True(func() bool {
+		s, err = Open(t.Context(), url, o)
+		return err == nil
+	}) {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
 }
 
 // What an operator has to do, and where the server is, is nothing for clients of the API, also while calls
 // fail without the server, and while all connections are in use.
 func TestClientsSeeNoRemedyOfTheOperator(t *testing.T) {
 	server, url := own(t)
-	s := mustOpen(t, url, Options{Pool: 1, Timeout: 200 * time.Millisecond})
+	mustOpen(t, url, Options{}) // makes the tables
+	s := hasty(t, url, Options{Pool: 1, Timeout: 200 * time.Millisecond})
 	check := func(what string, err error, operator string) {
 		t.Helper()
 		if !errors.Is(err, store.ErrBusy) || !strings.Contains(err.Error(), operator) {
@@ -195,9 +210,9 @@ func TestServerAway(t *testing.T) {
 // A server that stands still does not hold calls for longer than the timeout.
 func TestServerPaused(t *testing.T) {
 	server, url := own(t)
-	s := mustOpen(t, url, Options{Timeout: 300 * time.Millisecond})
-	_, err := s.Append(t.Context(), turns, store.Record{Data: []byte("1")})
+	_, err := mustOpen(t, url, Options{}).Append(t.Context(), turns, store.Record{Data: []byte("1")})
 	must(t, err)
+	s := hasty(t, url, Options{Timeout: 300 * time.Millisecond})
 	resume := server.Pause()
 	began := time.Now()
 	_, err = s.Append(t.Context(), turns, store.Record{Data: []byte("2")})
@@ -350,20 +365,24 @@ func TestCallersThatGiveUp(t *testing.T) {
 // A statement that takes too long ends, and has no effect.
 func TestStatementTimeout(t *testing.T) {
 	url := pgtest.URL(t)
-	s := mustOpen(t, url, Options{Timeout: 200 * time.Millisecond})
-	_, err := s.Append(t.Context(), turns, store.Record{Data: []byte("1")})
+	patient := mustOpen(t, url, Options{})
+	_, err := patient.Append(t.Context(), turns, store.Record{Data: []byte("1")})
 	must(t, err)
 	c := connect(t, url)
 	for _, statement := range []string{"BEGIN", "SELECT set_config('anchor.tenant', 'default', true)", "SELECT * FROM lists FOR UPDATE"} {
 		_, err := c.Exec(t.Context(), statement)
 		must(t, err)
 	}
-	if _, err := s.Append(t.Context(), turns, store.Record{Data: []byte("2")}); !errors.Is(err, store.ErrBusy) || !strings.Contains(err.Error(), "store.timeout") {
+	if !await.Enough(200*time.Millisecond, func(limit time.Duration) bool { // for the statement to begin
+		s := hasty(t, url, Options{Timeout: limit})
+		_, err = s.Append(t.Context(), turns, store.Record{Data: []byte("2")})
+		return errors.Is(err, store.ErrBusy) && strings.Contains(err.Error(), "store.timeout")
+	}) {
 		t.Errorf("append: %v", err)
 	}
 	_, err = c.Exec(t.Context(), "ROLLBACK")
 	must(t, err)
-	first, err := s.Append(t.Context(), turns, store.Record{Data: []byte("3")})
+	first, err := patient.Append(t.Context(), turns, store.Record{Data: []byte("3")})
 	if must(t, err); first != 2 {
 		t.Errorf("number %d", first)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/anchor-host/anchor-host/internal/testkit/await"
 	"github.com/anchor-host/anchor-host/store"
 )
 
@@ -27,14 +28,14 @@ func lock(t *testing.T, path string) (unlock func()) {
 
 func TestBusy(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
-	s := mustOpen(t, path, Options{BusyTimeout: 150 * time.Millisecond})
+	s, patient := mustOpen(t, path, Options{BusyTimeout: 150 * time.Millisecond}), mustOpen(t, path, Options{BusyTimeout: await.Patience})
 	unlock := lock(t, path)
 	_, err := s.Append(t.Context(), turns, text("a"))
 	oneLine(t, err, store.ErrBusy, path, "raise the busy timeout")
 
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	if _, err := s.Append(ctx, turns, text("b")); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, store.ErrUnknown) {
+	if _, err := patient.Append(ctx, turns, text("b")); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, store.ErrUnknown) {
 		t.Errorf("append whose context ended in the queue: have error %v", err)
 	}
 	if recs, err := s.Read(t.Context(), turns, 0, 0); err != nil || len(recs) != 0 {

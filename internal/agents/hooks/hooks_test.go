@@ -16,6 +16,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/agents/project"
 	"github.com/anchor-host/anchor-host/internal/agents/repo"
 	"github.com/anchor-host/anchor-host/internal/agentstore"
+	"github.com/anchor-host/anchor-host/internal/testkit/await"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/sqlite"
 	"github.com/anchor-host/anchor-host/store"
@@ -114,7 +115,10 @@ func TestFailuresChangeNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := handlerOf(tt.k)
-			h.Settings.Timeout = 50 * time.Millisecond
+			h.Settings.Timeout = await.Patience
+			if name == "late" {
+				h.Settings.Timeout = 50 * time.Millisecond
+			}
 			answer, report := h.Answer(t.Context(), Request{Client: Claude, Body: event(t, "SessionStart", nil)})
 			if len(answer) > 0 || !strings.Contains(report.Error, tt.want) {
 				t.Errorf("answer %q, error %q", answer, report.Error)

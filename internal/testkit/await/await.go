@@ -16,3 +16,15 @@ func True(is func() bool) bool {
 	}
 	return true
 }
+
+// Enough calls try with a limit of time until it says that the limit was enough for what it tests:
+// first with d, then with four times as much each time. A busy machine may let a short limit pass
+// before anything is done within it. Enough reports whether a limit below Patience was enough.
+func Enough(d time.Duration, try func(limit time.Duration) bool) bool {
+	for ; d < Patience; d *= 4 {
+		if try(d) {
+			return true
+		}
+	}
+	return false
+}

@@ -32,8 +32,11 @@ const Role = "anchor"
 
 // Options are the settings of a server.
 type Options struct {
-	// Fsync makes commits durable, which tests of speed and of crashes need.
+	// Fsync makes commits durable, which tests of speed need.
 	Fsync bool
+	// Kept keeps what was committed when the server is killed, in the memory of the system: so the disk,
+	// which others may keep busy for minutes, is not waited for.
+	Kept bool
 	// Settings are added to postgresql.conf, one for each line.
 	Settings string
 }
@@ -143,7 +146,10 @@ func (s *Server) init() error {
 	}
 	settings := fmt.Sprintf("unix_socket_directories = '%s'\nlisten_addresses = ''\nmax_connections = 200\n%s\n", s.dir, s.opts.Settings)
 	if !s.opts.Fsync {
-		settings += "fsync = off\nfull_page_writes = off\nsynchronous_commit = off\n"
+		settings += "fsync = off\n"
+	}
+	if !s.opts.Fsync && !s.opts.Kept {
+		settings += "full_page_writes = off\nsynchronous_commit = off\n"
 	}
 	f, err := os.OpenFile(filepath.Join(s.data(), "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {

@@ -63,7 +63,6 @@ func TestTurns(t *testing.T) {
 
 // Each way in which a job can end shows, and end is called once, also for one that never ran.
 func TestEnds(t *testing.T) {
-	s := newSet(t, func(l *jobs.Limits) { l.Time = 50 * time.Millisecond })
 	wait := func(ctx context.Context, _ *jobs.Job) (any, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
@@ -80,6 +79,11 @@ func TestEnds(t *testing.T) {
 		"time":      {wait, jobs.Failed, false, "deadline"},
 		"cancelled": {wait, jobs.Cancelled, true, ""},
 	} {
+		s := newSet(t, func(l *jobs.Limits) {
+			if name == "time" {
+				l.Time = 50 * time.Millisecond
+			}
+		})
 		ends := make(chan bool, 2)
 		j, err := s.Start(name, jobs.Doc{}, c.work, func() { ends <- true })
 		if err != nil {

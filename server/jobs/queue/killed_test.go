@@ -2,9 +2,11 @@ package queue
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -71,21 +73,27 @@ func TestKilled(t *testing.T) {
 // A long job is not given to another worker while it shows that it is alive.
 func TestLong(t *testing.T) {
 	bothAtOnce(t, func(t *testing.T, database string) {
-		began := make(chan time.Time, 10)
-		o := Options{Database: database, Workers: 1, rescueAfter: 3 * time.Second, retryAfter: 1, Do: func(ctx context.Context, r *jobs.Run) (any, error) {
-			at := time.Now()
-			began <- at
-			select {
-			case <-time.After(7 * time.Second): // more than twice as long as a worker may give no sign
-			case <-ctx.Done():
+		var began atomic.Int32
+		var doc jobs.Doc
+		if !await.Enough(3*time.Second, func(limit time.Duration) bool { // for signs of life
+			began.Store(0)
+			o := Options{Database: database, Workers: 1, rescueAfter: limit, retryAfter: 1, Do: func(ctx context.Context, r *jobs.Run) (any, error) {
+				began.Add(1)
+				select {
+				case <-time.After(7 * limit / 3): // more than twice as long as a worker may give no sign
+				case <-ctx.Done():
+				}
+				return nil, ctx.Err()
+			}}
+			q := open(t, o)
+			other := open(t, o) // it looks for jobs that are stuck, too
+			doc = ended(t, other, "a", submit(t, q, list("a", limit.String())).ID)
+			if err := errors.Join(q.Close(t.Context()), other.Close(t.Context())); err != nil {
+				t.Error(err)
 			}
-			return nil, ctx.Err()
-		}}
-		q := open(t, o)
-		other := open(t, o) // it looks for jobs that are stuck, too
-		doc := submit(t, q, list("a", "x"))
-		if doc = ended(t, other, "a", doc.ID); doc.State != jobs.Done || doc.Attempt != 1 || len(began) != 1 {
-			t.Errorf("begun %d times: %+v", len(began), doc)
+			return doc.State == jobs.Done && doc.Attempt == 1 && began.Load() == 1
+		}) {
+			t.Errorf("begun %d times: %+v", began.Load(), doc)
 		}
 	})
 }

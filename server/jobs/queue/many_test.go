@@ -54,7 +54,7 @@ func TestMany(t *testing.T) {
 func TestAway(t *testing.T) {
 	t.Parallel()
 	pgtest.Skip(t)
-	server, err := pgtest.Start(pgtest.Options{Fsync: true}) // what was committed stays
+	server, err := pgtest.Start(pgtest.Options{Kept: true})
 	if err != nil {
 		t.Fatal(err)
 	}

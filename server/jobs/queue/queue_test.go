@@ -303,6 +303,7 @@ func TestTurns(t *testing.T) {
 		if doc := ended(t, q, "one", submit(t, q, list("one", "x")).ID); doc.State != jobs.Done {
 			t.Errorf("%+v", doc)
 		}
+		await.True(func() bool { return most.Load() >= 2 }) // the second may have to begin
 		close(release)
 		if doc := ended(t, q, "many", last.ID); doc.State != jobs.Done || most.Load() != 2 {
 			t.Errorf("%d of one tenant at a time, want 2: %+v", most.Load(), doc)

@@ -111,7 +111,7 @@ func TestShownLater(t *testing.T) {
 // workers.
 func TestDatabaseGoesAtTheStart(t *testing.T) {
 	pgtest.Skip(t)
-	server, err := pgtest.Start(pgtest.Options{Fsync: true})
+	server, err := pgtest.Start(pgtest.Options{Kept: true})
 	if err != nil {
 		t.Fatal(err)
 	}
