@@ -133,7 +133,11 @@ func (s *Segment) docOf(chunk uint32) int {
 
 // id returns the ID of a document.
 func (s *Segment) id(doc int) []byte {
-	r := reader{data: s.docs.at(doc)}
+	data := s.docs.at(doc)
+	if len(data) > 0 && data[0] < 0x80 && int(data[0]) < len(data) { // nearly always
+		return data[1:][:data[0]]
+	}
+	r := reader{data: data}
 	return r.take(r.uvarint())
 }
 
