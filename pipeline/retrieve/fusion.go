@@ -71,9 +71,13 @@ func Fuse[ID comparable](lists [][]Ranked[ID], o FuseOptions) ([]Ranked[ID], err
 	if err := o.Validate(len(lists)); err != nil {
 		return nil, err
 	}
-	var fused []Ranked[ID]
-	place := make(map[ID]int)
-	last := make(map[ID]int) // the last list that has it, from 1
+	most := 0
+	for _, list := range lists {
+		most += len(list)
+	}
+	fused := slices.Grow([]Ranked[ID](nil), most)
+	type seen struct{ at, list int } // its place in fused, and the last list that has it, from 1
+	known := make(map[ID]seen, most)
 	total := 0.0
 	for i, list := range lists {
 		weight := 1.0
@@ -83,15 +87,14 @@ func Fuse[ID comparable](lists [][]Ranked[ID], o FuseOptions) ([]Ranked[ID], err
 		total += weight
 		gain := gains(list, weight, o)
 		for rank, r := range list {
-			at, ok := place[r.ID]
+			k, ok := known[r.ID]
 			if !ok {
-				at = len(fused)
-				place[r.ID] = at
+				k.at = len(fused)
 				fused = append(fused, Ranked[ID]{ID: r.ID})
 			}
-			if last[r.ID] != i+1 { // its first place in the list counts
-				last[r.ID] = i + 1
-				fused[at].Score += gain(rank)
+			if k.list != i+1 { // its first place in the list counts
+				known[r.ID] = seen{k.at, i + 1}
+				fused[k.at].Score += gain(rank)
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"database/sql/driver"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/anchor-host/anchor-host/pipeline/internal/sqlindex"
@@ -12,18 +13,26 @@ import (
 	"github.com/anchor-host/anchor-host/store"
 )
 
-// counted counts the queries of a connection.
+// counted counts the queries of a connection, and the bytes of the largest value in their rows.
 type counted struct {
 	sqlindex.Conn
-	asked *int
+	asked, largest *int
 }
 
 func (c counted) Query(sql string, args []driver.Value, f func(row []driver.Value) error) error {
 	*c.asked++
-	return c.Conn.Query(sql, args, f)
+	return c.Conn.Query(sql, args, func(row []driver.Value) error {
+		for _, v := range row {
+			if b, ok := v.([]byte); ok {
+				*c.largest = max(*c.largest, len(b))
+			}
+		}
+		return f(row)
+	})
 }
 
-// A search asks for the texts of many hits at once, and each hit has its own text.
+// A search asks for the texts of many hits at once, and each hit has its own text. It does not read all of a long
+// document for it.
 func TestTextsAreReadTogether(t *testing.T) {
 	s := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{})
 	col := retrieve.Collection{Tenant: "t", Name: "c"}
@@ -37,15 +46,18 @@ func TestTextsAreReadTogether(t *testing.T) {
 			docs[i].Chunks = append(docs[i].Chunks, retrieve.Chunk{Text: fmt.Sprintf("word doc%d#%d", i, n+1), Context: "about it"})
 		}
 	}
+	for range 40 {
+		docs[19].Chunks = append(docs[19].Chunks, retrieve.Chunk{Text: strings.Repeat("other ", 200)})
+	}
 	if err := s.Index().Upsert(t.Context(), col, docs...); err != nil {
 		t.Fatal(err)
 	}
-	asked := 0
+	asked, largest := 0, 0
 	x := sqlindex.New(sqlindex.Options{Dialect: dialect, Cache: 1 << 20, Fail: s.fail, Snapshot: func(ctx context.Context, tenant string, f func(sqlindex.Conn) error) error {
-		return s.snapshot(ctx, tenant, func(c sqlindex.Conn) error { return f(counted{c, &asked}) })
+		return s.snapshot(ctx, tenant, func(c sqlindex.Conn) error { return f(counted{c, &asked, &largest}) })
 	}})
 	search := func(k int) int {
-		asked = 0
+		asked, largest = 0, 0
 		hits, err := x.Search(t.Context(), col, retrieve.Query{Text: "word", K: k})
 		if err != nil || len(hits) != k {
 			t.Fatalf("%d hits, %v", len(hits), err)
@@ -60,6 +72,9 @@ func TestTextsAreReadTogether(t *testing.T) {
 	search(1) // reads the segments
 	if few, many := search(1), search(128); many > few+1 {
 		t.Errorf("%d queries for 128 hits, %d for one", many, few)
+	}
+	if largest > 8<<10 {
+		t.Errorf("a row of %d bytes was read for texts of few", largest)
 	}
 }
 

@@ -142,20 +142,25 @@ const common = 0.25
 // hits searches a collection by words and by vectors. The vector of the question is made of the words that tell notes
 // apart.
 func (m *Memory) hits(ctx context.Context, c retrieve.Collection, question string, k int) ([]retrieve.Hit, error) {
-	search := func(by string, k int) ([]retrieve.Hit, error) {
-		q := retrieve.Query{Text: by, K: k, VectorWeight: &vectorWeight, Neighbours: &neighbours, B: &lengths}
-		q, err := retrieve.Prepare(ctx, m.index, c, m.o.Embedder, q)
+	q := retrieve.Query{Text: question, K: max(tellingHits, k), VectorWeight: &vectorWeight, Neighbours: &neighbours, B: &lengths}
+	q, err := retrieve.Prepare(ctx, m.index, c, m.o.Embedder, q)
+	if err != nil {
+		return nil, err
+	}
+	hits, err := m.index.Search(ctx, c, q)
+	if err != nil {
+		return nil, err
+	}
+	q.K = k
+	if rest := telling(question, hits); rest != question && q.Vector != nil {
+		vectors, err := retrieve.Embed(ctx, m.o.Embedder, retrieve.SideQuery, []string{rest})
 		if err != nil {
 			return nil, err
 		}
-		q.Text = question
+		q.Vector = vectors[0]
 		return m.index.Search(ctx, c, q)
 	}
-	hits, err := search(question, max(tellingHits, k))
-	if rest := telling(question, hits); err == nil && rest != question {
-		return search(rest, k)
-	}
-	return hits[:min(len(hits), k)], err
+	return hits[:min(len(hits), k)], nil
 }
 
 // tellingHits is how many hits tell common words. The text of each is read from the store.
@@ -169,8 +174,8 @@ func telling(question string, hits []retrieve.Hit) string {
 	for i := range hits {
 		best = max(best, hits[i].Words)
 		only, n := "", 0
-		for t := range termSet(hits[i].Text) {
-			if asked[t] {
+		for s := analyzer.Scanner(hits[i].Text); n < 2 && s.Next(); {
+			if t := analyzer.Term(string(s.Word())); asked[t] && t != only {
 				only, n = t, n+1
 			}
 		}

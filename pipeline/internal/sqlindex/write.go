@@ -18,9 +18,9 @@ const (
 	// chunkBits is the number of bits of a text's place that hold the number of its chunk.
 	chunkBits = 20
 	chunkMask = 1<<chunkBits - 1
-	// blockBytes is about how many bytes of text lie in one row: few rows are written fast,
-	// and a search reads one of them for each hit.
-	blockBytes = 32 << 10
+	// blockBytes is about how many bytes of text lie in one row. A search reads one row for each hit, so rows are
+	// not much longer than a text, and a row and its last text mostly fit a page of SQLite.
+	blockBytes = 3 << 10
 )
 
 const (

@@ -105,8 +105,9 @@ func wordScores(v *View, terms []string, o BM25) func(part int) map[uint32]float
 			if string(p.names.at(i)) != term {
 				continue
 			}
-			for c := newCursor(p.posts.at(i), p.Chunks()); c.advance(); {
-				found[c.chunk] = c.tf
+			c := newCursor(p.posts.at(i), p.Chunks())
+			for _, at := range c.read(make([]posting, p.Chunks())) {
+				found[at.chunk] = at.tf
 			}
 		}
 		return found

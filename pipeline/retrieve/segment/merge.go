@@ -157,7 +157,7 @@ func (c *content) copyVectors(p *Part, moved []uint32) error {
 // mergeTerms merges the sorted terms of the parts, and their postings.
 func (c *content) mergeTerms(parts []*Part, moved [][]uint32) error {
 	at := make([]int, len(parts))
-	type posting struct{ chunk, tf uint32 }
+	var some [someRead]posting
 	var found []posting
 	for {
 		var least []byte
@@ -177,9 +177,11 @@ func (c *content) mergeTerms(parts []*Part, moved [][]uint32) error {
 				continue
 			}
 			cur := newCursor(p.posts.at(at[i]), p.Chunks())
-			for cur.advance() {
-				if to := moved[i][cur.chunk]; to > 0 {
-					found = append(found, posting{to - 1, cur.tf})
+			for list := cur.read(some[:]); len(list) > 0; list = cur.read(some[:]) {
+				for _, one := range list {
+					if to := moved[i][one.chunk]; to > 0 {
+						found = append(found, posting{to - 1, one.tf})
+					}
 				}
 			}
 			if cur.broken {

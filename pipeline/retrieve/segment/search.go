@@ -128,8 +128,9 @@ func ranked(hits []Hit) []retrieve.Ranked[Place] {
 // that an item just below the end of a list does not count as if it had no score. A list that
 // is empty stays empty.
 func complete(lists [][]retrieve.Ranked[Place], scores func(Place) (sum, cosine float64)) {
-	in := [2]map[Place]bool{{}, {}}
+	var in [2]map[Place]bool
 	for i, list := range lists {
+		in[i] = make(map[Place]bool, len(list))
 		for _, r := range list {
 			in[i][r.ID] = true
 		}

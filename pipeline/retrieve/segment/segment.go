@@ -133,7 +133,11 @@ func (s *Segment) docOf(chunk uint32) int {
 
 // id returns the ID of a document.
 func (s *Segment) id(doc int) []byte {
-	r := reader{data: s.docs.at(doc)}
+	data := s.docs.at(doc)
+	if len(data) > 0 && data[0] < 0x80 && int(data[0]) < len(data) { // nearly always
+		return data[1:][:data[0]]
+	}
+	r := reader{data: data}
 	return r.take(r.uvarint())
 }
 
@@ -225,14 +229,17 @@ func (s *Segment) posting(term string) []byte {
 
 // cursor reads postings. It checks them as it goes: chunks ascend and are below limit.
 type cursor struct {
-	data   []byte
-	left   int
-	next   uint64
-	limit  uint64
-	chunk  uint32
-	tf     uint32
-	broken bool
+	data        []byte
+	left        int
+	next, limit uint64
+	broken      bool
 }
+
+// posting is a chunk that has a term, and how often.
+type posting struct{ chunk, tf uint32 }
+
+// someRead is how many postings are read at once, so that reading and scoring are short loops each.
+const someRead = 256
 
 func newCursor(data []byte, chunks int) cursor {
 	n, size := binary.Uvarint(data)
@@ -242,41 +249,47 @@ func newCursor(data []byte, chunks int) cursor {
 	return cursor{data: data[size:], left: int(n), limit: uint64(chunks)}
 }
 
-// advance goes to the next posting. At the end it returns false; broken is then set if the
-// postings are not what was written.
-func (c *cursor) advance() bool {
-	if c.left == 0 {
-		c.broken = c.broken || len(c.data) != 0
-		return false
-	}
-	c.left--
-	var v uint64
-	if len(c.data) > 0 && c.data[0] < 0x80 {
-		v, c.data = uint64(c.data[0]), c.data[1:]
-	} else {
-		var n int
-		if v, n = binary.Uvarint(c.data); n <= 0 {
+// read returns the next postings, in the memory of to. At the end it returns none; broken is then set if the postings
+// are not what was written.
+func (c *cursor) read(to []posting) []posting {
+	data, next := c.data, c.next
+	to = to[:min(c.left, len(to))]
+	for i := range to {
+		v, tf := uint64(0), uint64(1)
+		if len(data) > 0 && data[0] < 0x80 {
+			v, data = uint64(data[0]), data[1:]
+		} else if v, data = long(data); data == nil {
 			return c.fail()
 		}
-		c.data = c.data[n:]
-	}
-	at := c.next + v>>1
-	if at >= c.limit {
-		return c.fail()
-	}
-	c.chunk, c.next, c.tf = uint32(at), at+1, 1
-	if v&1 == 0 {
-		tf, n := binary.Uvarint(c.data)
-		if n <= 0 || tf < 1 || tf > maxTF {
+		if v&1 == 0 {
+			if len(data) > 0 && data[0] < 0x80 {
+				tf, data = uint64(data[0]), data[1:]
+			} else if tf, data = long(data); data == nil {
+				return c.fail()
+			}
+		}
+		at := next + v>>1
+		if at >= c.limit || tf-1 >= maxTF {
 			return c.fail()
 		}
-		c.tf, c.data = uint32(tf), c.data[n:]
+		to[i] = posting{uint32(at), uint32(tf)}
+		next = at + 1
 	}
-	return true
+	c.data, c.next, c.left = data, next, c.left-len(to)
+	c.broken = c.broken || c.left == 0 && len(data) != 0
+	return to
 }
 
-func (c *cursor) fail() bool {
-	c.left, c.broken = 0, true
-	c.data = nil
-	return false
+// long reads a number of several bytes. The rest is nil if there is none.
+func long(data []byte) (v uint64, rest []byte) {
+	v, n := binary.Uvarint(data)
+	if n <= 0 {
+		return 0, nil
+	}
+	return v, data[n:]
+}
+
+func (c *cursor) fail() []posting {
+	*c = cursor{broken: true}
+	return nil
 }

@@ -3,6 +3,7 @@ package segment
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -271,6 +272,43 @@ func TestNearest(t *testing.T) {
 		expect := slices.DeleteFunc(slices.Clone(want), func(l likeness) bool { return l.to >= n })
 		if expect = expect[:min(n, neighbours)]; !slices.Equal(x.list[:x.n], expect) {
 			t.Errorf("of %d: %v, want %v", n, x.list[:x.n], expect)
+		}
+	}
+}
+
+// Postings of any distance and number of times are read as they were written, however many at once, and none that are
+// cut, longer, or of chunks that are not there.
+func TestPostingsAreReadAsWritten(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	all := func(data []byte, chunks, once int) (list []posting, broken bool) {
+		c, some := newCursor(data, chunks), make([]posting, once)
+		for next := c.read(some); len(next) > 0; next = c.read(some) {
+			list = append(list, next...)
+		}
+		return list, c.broken
+	}
+	for range 50 {
+		want := make([]posting, 1+r.IntN(3*someRead))
+		var w postings
+		w.start(nil, len(want))
+		for i := range want {
+			want[i] = posting{w.next + uint32(1)<<r.IntN(18) - 1, uint32(1) << r.IntN(17)}
+			want[i].tf = min(want[i].tf, maxTF)
+			w.add(want[i].chunk, want[i].tf)
+		}
+		chunks := int(w.next)
+		for _, once := range []int{1, 7, someRead} {
+			if list, broken := all(w.data, chunks, once); broken || !slices.Equal(list, want) {
+				t.Fatalf("%d at once: not what was written, broken %v", once, broken)
+			}
+		}
+		for _, data := range [][]byte{w.data[:r.IntN(len(w.data))], append(w.data, 0), binary.AppendUvarint(nil, 1<<40)} {
+			if _, broken := all(data, chunks, someRead); !broken {
+				t.Fatal("other bytes are read")
+			}
+		}
+		if _, broken := all(w.data, chunks-1, someRead); !broken {
+			t.Fatal("a chunk that is not there is read")
 		}
 	}
 }

@@ -2,7 +2,6 @@ package segment
 
 import (
 	"bytes"
-	"container/heap"
 	"math"
 	"slices"
 	"sync"
@@ -151,6 +150,7 @@ func (v *View) addWeighed(scores []float64, terms []weighed, o BM25) error {
 		average = float64(v.length) / float64(v.searched)
 	}
 	flat, slope := o.K1*(1-o.B), o.K1*o.B/average
+	var some [someRead]posting
 	for i, p := range v.parts {
 		sum, lengths := v.part(scores, i), p.lengths
 		for _, t := range terms {
@@ -158,10 +158,12 @@ func (v *View) addWeighed(scores []float64, terms []weighed, o BM25) error {
 				continue
 			}
 			c := newCursor(t.posts[i], p.Chunks())
-			for c.advance() {
-				tf := float64(c.tf)
-				norm := flat + float64(slope*float64(lengths[c.chunk]))
-				sum[c.chunk] += float64(t.idf * tf / (tf + norm))
+			for list := c.read(some[:]); len(list) > 0; list = c.read(some[:]) {
+				for _, at := range list {
+					tf := float64(at.tf)
+					norm := flat + float64(slope*float64(lengths[at.chunk]))
+					sum[at.chunk] += float64(t.idf * tf / (tf + norm))
+				}
 			}
 			if c.broken {
 				return corrupt("postings")
@@ -178,9 +180,12 @@ func (p *Part) count(data []byte) (int, error) {
 		return c.left, nil
 	}
 	n := 0
-	for c.advance() {
-		if !p.isDead(c.chunk) {
-			n++
+	var some [someRead]posting
+	for list := c.read(some[:]); len(list) > 0; list = c.read(some[:]) {
+		for _, at := range list {
+			if !p.isDead(at.chunk) {
+				n++
+			}
 		}
 	}
 	if c.broken {
@@ -232,6 +237,7 @@ func (v *View) best(scores []float64, floor float64, k int, f *Filter) ([]Hit, e
 		return nil, nil
 	}
 	h := hits{view: v}
+	low := math.Inf(-1) // what a score is at least once there are k hits
 	for i, p := range v.parts {
 		sum := v.part(scores, i)
 		if p.hasParents {
@@ -241,11 +247,11 @@ func (v *View) best(scores []float64, floor float64, k int, f *Filter) ([]Hit, e
 			f.enter(p)
 		}
 		for c, score := range sum {
-			if !(score > floor) || len(h.list) == k && score < h.list[0].Score || p.dead != nil && p.isDead(uint32(c)) {
+			if score < low || !(score > floor) || p.dead != nil && p.isDead(uint32(c)) {
 				continue
 			}
 			hit := Hit{Place{i, uint32(c)}, score}
-			if len(h.list) == k && !h.worse(h.list[0], hit) {
+			if len(h.list) == k && !h.worse(&h.list[0], &hit) {
 				continue
 			}
 			if f != nil {
@@ -257,11 +263,13 @@ func (v *View) best(scores []float64, floor float64, k int, f *Filter) ([]Hit, e
 					continue
 				}
 			}
-			if len(h.list) == k {
-				h.list[0] = hit
-				heap.Fix(&h, 0)
+			if len(h.list) < k {
+				h.push(hit)
 			} else {
-				heap.Push(&h, hit)
+				h.replace(hit)
+			}
+			if len(h.list) == k {
+				low = h.list[0].Score
 			}
 		}
 	}
@@ -309,16 +317,33 @@ type hits struct {
 	list []Hit
 }
 
-func (h *hits) worse(a, b Hit) bool { return h.view.Compare(a, b) > 0 }
+func (h *hits) worse(a, b *Hit) bool {
+	return a.Score < b.Score || a.Score == b.Score && h.view.compareIDs(a.Place, b.Place) > 0
+}
 
-func (h *hits) Len() int           { return len(h.list) }
-func (h *hits) Less(i, j int) bool { return h.worse(h.list[i], h.list[j]) }
-func (h *hits) Swap(i, j int)      { h.list[i], h.list[j] = h.list[j], h.list[i] }
-func (h *hits) Push(x any)         { h.list = append(h.list, x.(Hit)) }
-func (h *hits) Pop() any {
-	last := h.list[len(h.list)-1]
-	h.list = h.list[:len(h.list)-1]
-	return last
+// push adds a hit.
+func (h *hits) push(hit Hit) {
+	h.list = append(h.list, hit)
+	at := len(h.list) - 1
+	for up := (at - 1) / 2; at > 0 && h.worse(&hit, &h.list[up]); up = (at - 1) / 2 {
+		h.list[at], at = h.list[up], up
+	}
+	h.list[at] = hit
+}
+
+// replace puts a hit in the place of the worst.
+func (h *hits) replace(hit Hit) {
+	at := 0
+	for down := 1; down < len(h.list); down = 2*at + 1 {
+		if down+1 < len(h.list) && h.worse(&h.list[down+1], &h.list[down]) {
+			down++
+		}
+		if !h.worse(&h.list[down], &hit) {
+			break
+		}
+		h.list[at], at = h.list[down], down
+	}
+	h.list[at] = hit
 }
 
 // Found is what a view knows about a hit: the document without its chunks, the chunk without
