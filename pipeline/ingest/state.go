@@ -32,7 +32,8 @@ type run struct {
 
 	batch  []retrieve.Document
 	size   int
-	writes chan error // the result of the batch that is being written, or nil
+	writes chan error // the result of the batch that is being embedded, or nil
+	stores chan error // that of the one that is being written; of the goroutine of writes while there is one
 	texts  int        // how many texts the next call of the embedder has
 
 	mu     sync.Mutex // of what follows, and of the callbacks

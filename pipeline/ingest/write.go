@@ -32,11 +32,11 @@ func (g *run) add(ctx context.Context, d retrieve.Document) error {
 	return nil
 }
 
-// flush begins to write the batch, after the one before it is written. Meanwhile the next files
-// are read.
+// flush begins to embed the batch, after the one before it. Meanwhile the one before it is written, and the
+// next files are read.
 func (g *run) flush(ctx context.Context) error {
-	if err := g.wait(); err != nil {
-		return err
+	if err := finish(&g.writes); err != nil {
+		return errors.Join(err, finish(&g.stores))
 	}
 	if len(g.batch) == 0 {
 		return nil
@@ -49,19 +49,25 @@ func (g *run) flush(ctx context.Context) error {
 	}
 	batch := g.batch
 	g.batch, g.size = nil, 0
-	done := make(chan error, 1)
-	g.writes = done
-	go func() { done <- g.write(ctx, batch) }()
+	g.writes = begin(func() error { return g.write(ctx, batch) })
 	return nil
 }
 
-// wait returns the error of the batch that is being written.
-func (g *run) wait() error {
-	if g.writes == nil {
-		return nil
+// wait returns the error of the batches that are being embedded and written.
+func (g *run) wait() error { return errors.Join(finish(&g.writes), finish(&g.stores)) }
+
+// begin calls f in the background.
+func begin(f func() error) chan error {
+	done := make(chan error, 1)
+	go func() { done <- f() }()
+	return done
+}
+
+// finish waits for the end of what has begun, nil if nothing has.
+func finish(done *chan error) (err error) {
+	if *done != nil {
+		err, *done = <-*done, nil
 	}
-	err := <-g.writes
-	g.writes = nil
 	return err
 }
 
@@ -127,8 +133,18 @@ func (g *run) part(batch []retrieve.Document) (n int) {
 	return n
 }
 
-// store writes documents.
+// store begins to write documents, after those before them: what says that a file is complete must not be there
+// without them.
 func (g *run) store(ctx context.Context, batch []retrieve.Document) error {
+	err := finish(&g.stores)
+	if err == nil {
+		g.stores = begin(func() error { return g.stored(ctx, batch) })
+	}
+	return err
+}
+
+// stored writes documents.
+func (g *run) stored(ctx context.Context, batch []retrieve.Document) error {
 	batch = slices.DeleteFunc(batch, func(d retrieve.Document) bool { return g.incomplete(&d) })
 	if len(batch) == 0 {
 		return nil
