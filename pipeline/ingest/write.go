@@ -133,18 +133,9 @@ func (g *run) part(batch []retrieve.Document) (n int) {
 	return n
 }
 
-// store begins to write documents, after those before them: what says that a file is complete must not be there
-// without them.
+// store prepares documents, and begins to write them after those before them: what says that a file is complete
+// must not be there without them.
 func (g *run) store(ctx context.Context, batch []retrieve.Document) error {
-	err := finish(&g.stores)
-	if err == nil {
-		g.stores = begin(func() error { return g.stored(ctx, batch) })
-	}
-	return err
-}
-
-// stored writes documents.
-func (g *run) stored(ctx context.Context, batch []retrieve.Document) error {
 	batch = slices.DeleteFunc(batch, func(d retrieve.Document) bool { return g.incomplete(&d) })
 	if len(batch) == 0 {
 		return nil
@@ -160,19 +151,36 @@ func (g *run) stored(ctx context.Context, batch []retrieve.Document) error {
 	return g.upsert(ctx, batch)
 }
 
-func (g *run) upsert(ctx context.Context, batch []retrieve.Document) error {
+// preparer is an index that can prepare documents while others are written.
+type preparer interface {
+	Prepare(ctx context.Context, c retrieve.Collection, docs ...retrieve.Document) (write func(context.Context) error, err error)
+}
+
+func (g *run) upsert(ctx context.Context, batch []retrieve.Document) (err error) {
 	if err := g.create(ctx); err != nil {
 		return err
 	}
-	if err := g.index.Upsert(ctx, g.o.Collection, batch...); err != nil {
+	write := func(ctx context.Context) error { return g.index.Upsert(ctx, g.o.Collection, batch...) }
+	if x, ok := g.index.(preparer); ok {
+		if write, err = x.Prepare(ctx, g.o.Collection, batch...); err != nil {
+			return err
+		}
+	}
+	if err := finish(&g.stores); err != nil {
 		return err
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.report.Documents += len(batch)
-	for i := range batch {
-		g.report.Chunks += len(batch[i].Chunks)
-	}
+	g.stores = begin(func() error {
+		if err := write(ctx); err != nil {
+			return err
+		}
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.report.Documents += len(batch)
+		for i := range batch {
+			g.report.Chunks += len(batch[i].Chunks)
+		}
+		return nil
+	})
 	return nil
 }
 
