@@ -28,17 +28,12 @@ func (r *Recent) Find(word []byte) *Numbered {
 	if len(word) > recentBytes {
 		return nil
 	}
-	n := len(word)
+	n := uint(len(word))
 	if cap(word) < recentBytes {
 		word = append(make([]byte, 0, recentBytes), word...)
 	}
 	word = word[:recentBytes] // what lies behind the word is masked
-	key := [2]uint64{binary.LittleEndian.Uint64(word), 0}
-	if n < 8 {
-		key[0] &= 1<<(8*n) - 1
-	} else {
-		key[1] = binary.LittleEndian.Uint64(word[8:]) & (1<<(8*(n-8)) - 1)
-	}
+	key := [2]uint64{binary.LittleEndian.Uint64(word) & (1<<(8*n) - 1), binary.LittleEndian.Uint64(word[8:]) & (1<<(8*max(n, 8)-64) - 1)}
 	hash := (key[0] ^ bits.RotateLeft64(key[1], 29)) * 0x9e3779b97f4a7c15
 	t := &r[hash>>(64-recentBits)]
 	if t.word != key {
