@@ -32,11 +32,11 @@ func (g *run) add(ctx context.Context, d retrieve.Document) error {
 	return nil
 }
 
-// flush begins to embed the batch, after the one before it. Meanwhile the one before it is written, and the
-// next files are read.
+// flush begins to embed the batch, after the one before it. Meanwhile that one is prepared, the one before that is
+// written, and the next files are read.
 func (g *run) flush(ctx context.Context) error {
 	if err := finish(&g.writes); err != nil {
-		return errors.Join(err, finish(&g.stores))
+		return errors.Join(err, g.wait())
 	}
 	if len(g.batch) == 0 {
 		return nil
@@ -53,8 +53,10 @@ func (g *run) flush(ctx context.Context) error {
 	return nil
 }
 
-// wait returns the error of the batches that are being embedded and written.
-func (g *run) wait() error { return errors.Join(finish(&g.writes), finish(&g.stores)) }
+// wait returns the errors of the batches that are on their way.
+func (g *run) wait() error {
+	return errors.Join(finish(&g.writes), finish(&g.prepares), finish(&g.stores))
+}
 
 // begin calls f in the background.
 func begin(f func() error) chan error {
@@ -86,26 +88,26 @@ func (g *run) write(ctx context.Context, batch []retrieve.Document) (err error) 
 		return g.store(ctx, batch)
 	}
 	var ready []retrieve.Document
-	written := time.Now()
+	written, keep := time.Now(), context.WithoutCancel(ctx) // what was paid for is written, also if the run ends meanwhile
 	for len(batch) > 0 {
 		n, began := g.part(batch), time.Now()
 		good, failed := g.embed(ctx, batch[:n])
 		ready = append(ready, good...)
 		if failed != nil {
-			return errors.Join(failed, g.store(context.WithoutCancel(ctx), begun(ready, batch)))
+			return errors.Join(failed, g.store(keep, begun(ready, batch)))
 		}
 		batch = batch[n:]
 		if time.Since(began) < writeEvery/4 {
 			g.texts *= 2
 		}
 		if time.Since(written) >= writeEvery {
-			if err := g.store(ctx, begun(ready, batch)); err != nil {
+			if err := g.store(keep, begun(ready, batch)); err != nil {
 				return err
 			}
 			ready, written = nil, time.Now()
 		}
 	}
-	return g.store(ctx, ready)
+	return g.store(keep, ready)
 }
 
 // begun adds what says that the records of a file are not complete, if some of them are written without
@@ -133,9 +135,17 @@ func (g *run) part(batch []retrieve.Document) (n int) {
 	return n
 }
 
-// store prepares documents, and begins to write them after those before them: what says that a file is complete
-// must not be there without them.
+// store begins to prepare documents, after those before them.
 func (g *run) store(ctx context.Context, batch []retrieve.Document) error {
+	err := finish(&g.prepares)
+	if err == nil {
+		g.prepares = begin(func() error { return g.prepared(ctx, batch) })
+	}
+	return err
+}
+
+// prepared prepares documents and begins to write them.
+func (g *run) prepared(ctx context.Context, batch []retrieve.Document) error {
 	batch = slices.DeleteFunc(batch, func(d retrieve.Document) bool { return g.incomplete(&d) })
 	if len(batch) == 0 {
 		return nil
@@ -156,6 +166,8 @@ type preparer interface {
 	Prepare(ctx context.Context, c retrieve.Collection, docs ...retrieve.Document) (write func(context.Context) error, err error)
 }
 
+// upsert prepares documents, and begins to write them after those before them: what says that a file is complete
+// must not be there without them.
 func (g *run) upsert(ctx context.Context, batch []retrieve.Document) (err error) {
 	if err := g.create(ctx); err != nil {
 		return err

@@ -23,57 +23,66 @@ type waiting struct {
 	writes atomic.Int32
 }
 
-// wait waits before a write.
-func (x *waiting) wait() error {
-	if x.writes.Add(1) > 1 {
-		return nil
-	}
+func (x *waiting) wait(what string) {
 	select {
 	case <-x.done:
 	case <-time.After(time.Minute):
-		x.Error("nothing is done while the first batch is written")
+		x.Error("nothing is done while a batch is", what)
 	}
+}
+
+// write waits before the first write.
+func (x *waiting) write() error {
+	if x.writes.Add(1) > 1 {
+		return nil
+	}
+	x.wait("written")
 	return x.err
 }
 
 func (x *waiting) Upsert(ctx context.Context, c retrieve.Collection, d ...retrieve.Document) error {
-	if err := x.wait(); err != nil {
+	if err := x.write(); err != nil {
 		return err
 	}
 	return x.Index.Upsert(ctx, c, d...)
 }
 
-// preparing waits until the second batch is prepared.
+// preparing is one that prepares the second batch after something else was done.
 type preparing struct{ *waiting }
 
 func (x preparing) Prepare(ctx context.Context, c retrieve.Collection, d ...retrieve.Document) (func(context.Context) error, error) {
-	write, err := x.Index.(*sqlite.Index).Prepare(ctx, c, d...)
 	if strings.HasSuffix(d[0].ID, "b.txt") {
-		close(x.done)
+		x.wait("prepared")
 	}
+	write, err := x.Index.(*sqlite.Index).Prepare(ctx, c, d...)
 	return func(ctx context.Context) error {
-		if err := x.wait(); err != nil {
+		if err := x.write(); err != nil {
 			return err
 		}
 		return write(ctx)
 	}, err
 }
 
-// A batch is embedded and prepared while the one before it is written, and is not written without it.
+// writeBatches writes files of a batch each.
+func (f *fixture) writeBatches() {
+	for _, name := range []string{"a", "b", "c"} {
+		f.write(name+".txt", strings.Repeat(name+" "+strings.Repeat("word ", 100)+"\n\n", 4500))
+	}
+}
+
+// A batch is embedded while the one before it is prepared and the one before that written, and is not written without them.
 func TestWorkWhileWriting(t *testing.T) {
 	for _, prepares := range []bool{false, true} {
 		f := newFixture(t)
-		for _, name := range []string{"a", "b", "c"} { // a batch each
-			f.write(name+".txt", strings.Repeat(name+" "+strings.Repeat("word ", 100)+"\n\n", 4500))
-		}
+		f.writeBatches()
 		for _, want := range []error{store.ErrBusy, nil} {
 			x := &waiting{Index: f.index, T: t, done: make(chan struct{}), err: want}
-			index, told := retrieve.Index(x), prepares
+			index, embedded, told := retrieve.Index(x), "b", false
 			if prepares {
-				index = preparing{x}
+				index, embedded = preparing{x}, "c"
 			}
 			f.o.Embedder = &fake{id: "m", make: func(texts []string) ([][]float32, error) {
-				if !told && strings.HasPrefix(texts[0], "b") {
+				if !told && strings.HasPrefix(texts[0], embedded) {
 					told = true
 					close(x.done)
 				}
@@ -87,5 +96,23 @@ func TestWorkWhileWriting(t *testing.T) {
 		if f.names() != "a.txt b.txt c.txt" {
 			t.Errorf("documents: %s", f.names())
 		}
+	}
+}
+
+// A run that ends while a batch is written writes it, because its vectors were paid for.
+func TestEndWhileWriting(t *testing.T) {
+	f := newFixture(t)
+	f.writeBatches()
+	ctx, cancel := context.WithCancel(t.Context())
+	x := &waiting{Index: f.index, T: t, done: make(chan struct{})}
+	f.o.Embedder = &fake{id: "m", make: func(texts []string) ([][]float32, error) {
+		if strings.HasPrefix(texts[0], "b") && ctx.Err() == nil {
+			cancel()
+			close(x.done)
+		}
+		return nil, nil
+	}}
+	if _, err := ingest.Run(ctx, x, []ingest.Source{{Path: f.dir}}, f.o); !errors.Is(err, context.Canceled) || !strings.HasPrefix(f.names(), "a.txt") {
+		t.Errorf("error %v, documents: %s", err, f.names())
 	}
 }
