@@ -30,10 +30,12 @@ type run struct {
 	lostPages   []string        // known pages that the server does not have any more
 	progress    Progress
 
-	batch  []retrieve.Document
-	size   int
-	writes chan error // the result of the batch that is being written, or nil
-	texts  int        // how many texts the next call of the embedder has
+	batch []retrieve.Document
+	size  int
+	// The results of the batches that are being embedded, prepared and written, or nil. Each is of the
+	// goroutine of the one before while there is one.
+	writes, prepares, stores chan error
+	texts                    int // how many texts the next call of the embedder has
 
 	mu     sync.Mutex // of what follows, and of the callbacks
 	report Report

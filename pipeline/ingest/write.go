@@ -32,11 +32,11 @@ func (g *run) add(ctx context.Context, d retrieve.Document) error {
 	return nil
 }
 
-// flush begins to write the batch, after the one before it is written. Meanwhile the next files
-// are read.
+// flush begins to embed the batch, after the one before it. Meanwhile that one is prepared, the one before that is
+// written, and the next files are read.
 func (g *run) flush(ctx context.Context) error {
-	if err := g.wait(); err != nil {
-		return err
+	if err := finish(&g.writes); err != nil {
+		return errors.Join(err, g.wait())
 	}
 	if len(g.batch) == 0 {
 		return nil
@@ -49,19 +49,27 @@ func (g *run) flush(ctx context.Context) error {
 	}
 	batch := g.batch
 	g.batch, g.size = nil, 0
-	done := make(chan error, 1)
-	g.writes = done
-	go func() { done <- g.write(ctx, batch) }()
+	g.writes = begin(func() error { return g.write(ctx, batch) })
 	return nil
 }
 
-// wait returns the error of the batch that is being written.
+// wait returns the errors of the batches that are on their way.
 func (g *run) wait() error {
-	if g.writes == nil {
-		return nil
+	return errors.Join(finish(&g.writes), finish(&g.prepares), finish(&g.stores))
+}
+
+// begin calls f in the background.
+func begin(f func() error) chan error {
+	done := make(chan error, 1)
+	go func() { done <- f() }()
+	return done
+}
+
+// finish waits for the end of what has begun, nil if nothing has.
+func finish(done *chan error) (err error) {
+	if *done != nil {
+		err, *done = <-*done, nil
 	}
-	err := <-g.writes
-	g.writes = nil
 	return err
 }
 
@@ -80,26 +88,26 @@ func (g *run) write(ctx context.Context, batch []retrieve.Document) (err error) 
 		return g.store(ctx, batch)
 	}
 	var ready []retrieve.Document
-	written := time.Now()
+	written, keep := time.Now(), context.WithoutCancel(ctx) // what was paid for is written, also if the run ends meanwhile
 	for len(batch) > 0 {
 		n, began := g.part(batch), time.Now()
 		good, failed := g.embed(ctx, batch[:n])
 		ready = append(ready, good...)
 		if failed != nil {
-			return errors.Join(failed, g.store(context.WithoutCancel(ctx), begun(ready, batch)))
+			return errors.Join(failed, g.store(keep, begun(ready, batch)))
 		}
 		batch = batch[n:]
 		if time.Since(began) < writeEvery/4 {
 			g.texts *= 2
 		}
 		if time.Since(written) >= writeEvery {
-			if err := g.store(ctx, begun(ready, batch)); err != nil {
+			if err := g.store(keep, begun(ready, batch)); err != nil {
 				return err
 			}
 			ready, written = nil, time.Now()
 		}
 	}
-	return g.store(ctx, ready)
+	return g.store(keep, ready)
 }
 
 // begun adds what says that the records of a file are not complete, if some of them are written without
@@ -127,8 +135,17 @@ func (g *run) part(batch []retrieve.Document) (n int) {
 	return n
 }
 
-// store writes documents.
+// store begins to prepare documents, after those before them.
 func (g *run) store(ctx context.Context, batch []retrieve.Document) error {
+	err := finish(&g.prepares)
+	if err == nil {
+		g.prepares = begin(func() error { return g.prepared(ctx, batch) })
+	}
+	return err
+}
+
+// prepared prepares documents and begins to write them.
+func (g *run) prepared(ctx context.Context, batch []retrieve.Document) error {
 	batch = slices.DeleteFunc(batch, func(d retrieve.Document) bool { return g.incomplete(&d) })
 	if len(batch) == 0 {
 		return nil
@@ -144,19 +161,38 @@ func (g *run) store(ctx context.Context, batch []retrieve.Document) error {
 	return g.upsert(ctx, batch)
 }
 
-func (g *run) upsert(ctx context.Context, batch []retrieve.Document) error {
+// preparer is an index that can prepare documents while others are written.
+type preparer interface {
+	Prepare(ctx context.Context, c retrieve.Collection, docs ...retrieve.Document) (write func(context.Context) error, err error)
+}
+
+// upsert prepares documents, and begins to write them after those before them: what says that a file is complete
+// must not be there without them.
+func (g *run) upsert(ctx context.Context, batch []retrieve.Document) (err error) {
 	if err := g.create(ctx); err != nil {
 		return err
 	}
-	if err := g.index.Upsert(ctx, g.o.Collection, batch...); err != nil {
+	write := func(ctx context.Context) error { return g.index.Upsert(ctx, g.o.Collection, batch...) }
+	if x, ok := g.index.(preparer); ok {
+		if write, err = x.Prepare(ctx, g.o.Collection, batch...); err != nil {
+			return err
+		}
+	}
+	if err := finish(&g.stores); err != nil {
 		return err
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.report.Documents += len(batch)
-	for i := range batch {
-		g.report.Chunks += len(batch[i].Chunks)
-	}
+	g.stores = begin(func() error {
+		if err := write(ctx); err != nil {
+			return err
+		}
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.report.Documents += len(batch)
+		for i := range batch {
+			g.report.Chunks += len(batch[i].Chunks)
+		}
+		return nil
+	})
 	return nil
 }
 

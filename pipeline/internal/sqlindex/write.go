@@ -76,10 +76,31 @@ func (x *Index) builder(s retrieve.Settings) (b *segment.Builder, free func()) {
 
 // Upsert implements [retrieve.Index].
 func (x *Index) Upsert(ctx context.Context, col retrieve.Collection, docs ...retrieve.Document) error {
-	if err := x.upsert(ctx, col, docs); err != nil {
-		return x.fail(err, col, "write %d documents", len(docs))
+	write, err := x.Prepare(ctx, col, docs...)
+	if err != nil {
+		return err
 	}
-	return nil
+	return write(ctx)
+}
+
+// Prepare does what of an Upsert needs the processor most, and returns what writes the documents. Others can be
+// prepared meanwhile.
+func (x *Index) Prepare(ctx context.Context, col retrieve.Collection, docs ...retrieve.Document) (write func(context.Context) error, err error) {
+	n := len(docs)
+	c, b, err := x.prepare(ctx, col, docs)
+	if err != nil {
+		return nil, x.fail(err, col, "write %d documents", n)
+	}
+	return func(ctx context.Context) error {
+		if n == 0 {
+			return nil
+		}
+		if err := x.write(ctx, col, c, b); err != nil {
+			return x.fail(err, col, "write %d documents", n)
+		}
+		x.maintain(ctx, col)
+		return nil
+	}, nil
 }
 
 // Readable returns the error that writing to a collection or searching it would have because another version of the
@@ -92,23 +113,24 @@ func (x *Index) Readable(ctx context.Context, col retrieve.Collection) error {
 	return nil
 }
 
-func (x *Index) upsert(ctx context.Context, col retrieve.Collection, docs []retrieve.Document) error {
-	var c collection
-	err := x.reading(ctx, col, func(conn *conn, found collection) error {
+func (x *Index) prepare(ctx context.Context, col retrieve.Collection, docs []retrieve.Document) (c collection, b *batch, err error) {
+	err = x.reading(ctx, col, func(conn *conn, found collection) error {
 		c = found
 		return x.current(conn, c.id)
 	})
 	if err != nil {
-		return err
+		return c, nil, err
 	}
 	if err := retrieve.ValidateDocuments(docs, c.settings.Model); err != nil || len(docs) == 0 {
-		return err
+		return c, nil, err
 	}
-	b, err := x.batch(ctx, docs, c.settings)
-	if err != nil {
-		return err
-	}
-	err = x.writing(ctx, col.Tenant, b.size, func(t *tx) error {
+	b, err = x.batch(ctx, docs, c.settings)
+	return c, b, err
+}
+
+// write writes a batch that was prepared for the collection as it was then.
+func (x *Index) write(ctx context.Context, col retrieve.Collection, c collection, b *batch) error {
+	return x.writing(ctx, col.Tenant, b.size, func(t *tx) error {
 		now, err := t.conn.collection(col)
 		if err != nil {
 			return err
@@ -118,10 +140,6 @@ func (x *Index) upsert(ctx context.Context, col retrieve.Collection, docs []retr
 		}
 		return t.writeBatch(now, b)
 	})
-	if err == nil {
-		x.maintain(ctx, col)
-	}
-	return err
 }
 
 // current refuses a collection whose segments no search of this version could read, so that nobody pays for

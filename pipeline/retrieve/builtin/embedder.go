@@ -78,7 +78,7 @@ func (e *vectorizer) take() *work {
 	case w := <-e.work:
 		return w
 	default:
-		return &work{known: make(map[string]int32)}
+		return &work{recent: new(words.Recent), known: make(map[string]int32)}
 	}
 }
 
@@ -94,6 +94,7 @@ func (e *vectorizer) keep(w *work) {
 // work is the memory for one text, and the vectors of the words that were met before.
 type work struct {
 	scanner  words.Scanner
+	recent   *words.Recent    // of known
 	known    map[string]int32 // the number of a word, or unknown
 	vectors  []float32        // of the words
 	counts   []int32          // how often each is in the text; zero between texts
@@ -110,23 +111,18 @@ const (
 	checkEvery = 1 << 12
 )
 
-// embed adds the vectors of a text's words to v. It returns false if ctx ended.
+// embed adds the vectors of a text's words to v. It returns false if ctx ended. Where the words of a text are
+// added does not depend on what was known before it, because sums are rounded.
 func (e *vectorizer) embed(ctx context.Context, w *work, text string, v []float32) bool {
+	w.forget()
 	w.scanner.Reset(text)
-	w.distinct = w.distinct[:0]
 	for n := 1; w.scanner.Next(); n++ {
 		if n%checkEvery == 0 && ctx.Err() != nil {
 			clear(w.counts)
+			w.distinct = w.distinct[:0]
 			return false
 		}
-		number, ok := w.known[string(w.scanner.Word())]
-		if !ok {
-			if len(w.counts) == maxKnown {
-				e.add(w, v)
-				w.known, w.vectors, w.counts = make(map[string]int32), w.vectors[:0], w.counts[:0]
-			}
-			number = e.learn(w, w.scanner.Word())
-		}
+		number := e.number(w, w.scanner.Word())
 		if number == unknown {
 			continue
 		}
@@ -134,27 +130,51 @@ func (e *vectorizer) embed(ctx context.Context, w *work, text string, v []float3
 			w.distinct = append(w.distinct, number)
 		}
 		w.counts[number]++
+		if len(w.distinct) == maxKnown {
+			e.add(w, v)
+			w.forget()
+		}
 	}
 	e.add(w, v)
 	normalize(v)
 	return ctx.Err() == nil
 }
 
+// forget forgets all words if there are many.
+func (w *work) forget() {
+	if len(w.counts) >= maxKnown {
+		*w.recent, w.vectors, w.counts = words.Recent{}, w.vectors[:0], w.counts[:0]
+		clear(w.known)
+	}
+}
+
+// number returns the number of a word.
+func (e *vectorizer) number(w *work, word []byte) int32 {
+	recent := w.recent.Find(word)
+	if recent != nil && recent.Known {
+		return int32(recent.Number)
+	}
+	number, ok := w.known[string(word)]
+	if !ok {
+		number = e.learn(w, word)
+	}
+	if recent != nil {
+		recent.Number, recent.Known = uint32(number), true
+	}
+	return number
+}
+
 // learn remembers a word. Those that say little have no vector.
 func (e *vectorizer) learn(w *work, word []byte) int32 {
-	number := int32(unknown)
-	if text := string(word); !analysis.EnglishStopWord(text) {
+	text, number := string(word), int32(unknown)
+	if !analysis.EnglishStopWord(text) {
 		number = int32(len(w.counts))
 		w.counts = append(w.counts, 0)
 		at := len(w.vectors)
 		w.vectors = append(w.vectors, make([]float32, e.table.dimension)...)
 		e.table.each(word, func(token int) { e.table.add(w.vectors[at:], token) })
 	}
-	if len(w.known) >= 2*maxKnown { // of words without a vector
-		w.known = make(map[string]int32)
-		return number
-	}
-	w.known[string(word)] = number
+	w.known[text] = number
 	return number
 }
 

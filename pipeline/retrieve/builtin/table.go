@@ -123,10 +123,10 @@ func (t *table) add(v []float32, token int) {
 // maxPieces bounds the characters of a word that are joined; the rest of a longer word has no vector.
 const maxPieces = 64
 
-// piece is a part of a word that is a token, or may become one.
-type piece struct{ from, to int }
+// piece is a part of a word. pair is the token that it makes with the next piece, the number of all tokens if there is none.
+type piece struct{ from, to, pair int }
 
-// tokens calls f with each token of a word. It joins neighbours as SentencePiece does.
+// each calls f with each token of a word. It joins neighbours as SentencePiece does.
 func (t *table) each(word []byte, f func(token int)) {
 	var room [maxPieces]piece
 	text, pieces := append([]byte{' '}, word...), room[:0]
@@ -135,21 +135,34 @@ func (t *table) each(word []byte, f func(token int)) {
 		for at+size < len(text) && text[at+size]&0xC0 == 0x80 {
 			size++
 		}
-		pieces = append(pieces, piece{at, at + size})
+		pieces = append(pieces, piece{at, at + size, t.tokens})
 		at += size
 	}
-	for len(pieces) > 1 {
+	join := func(i int) {
+		if i < 0 || i+1 >= len(pieces) {
+			return
+		}
+		if pieces[i].pair = t.find(text[pieces[i].from:pieces[i+1].to]); pieces[i].pair < 0 {
+			pieces[i].pair = t.tokens
+		}
+	}
+	for i := range pieces {
+		join(i)
+	}
+	for {
 		best, place := t.tokens, -1
-		for i := 0; i+1 < len(pieces); i++ {
-			if token := t.find(text[pieces[i].from:pieces[i+1].to]); token >= 0 && token < best {
-				best, place = token, i
+		for i := range pieces {
+			if pieces[i].pair < best {
+				best, place = pieces[i].pair, i
 			}
 		}
 		if place < 0 {
 			break
 		}
-		pieces[place].to = pieces[place+1].to
+		pieces[place].to, pieces[place].pair = pieces[place+1].to, t.tokens
 		pieces = append(pieces[:place+1], pieces[place+2:]...)
+		join(place - 1)
+		join(place)
 	}
 	for _, p := range pieces {
 		if token := t.find(text[p.from:p.to]); token >= 0 {

@@ -28,7 +28,7 @@ const (
 type Builder struct {
 	analyzer *analysis.Analyzer
 	scanner  *words.Scanner
-	recent   *recentTerms
+	recent   *words.Recent
 	words    vocabulary // tokens and terms; the number of a term is its own
 	term     []uint32   // by word: its term, so that a token is stemmed once
 	df       []uint32   // by term: the chunks of this segment that have it
@@ -70,7 +70,7 @@ func NewBuilder(a *analysis.Analyzer) *Builder {
 }
 
 func (b *Builder) forget() {
-	b.recent, b.words = new(recentTerms), vocabulary{}
+	b.recent, b.words = new(words.Recent), vocabulary{}
 	b.term, b.df, b.last, b.place = nil, nil, nil, nil
 }
 
@@ -170,9 +170,9 @@ func (b *Builder) addText(chunk uint32, text string) {
 
 // termOf returns the term of a token.
 func (b *Builder) termOf(token []byte) uint32 {
-	recent := b.recent.find(token)
-	if recent != nil && recent.known {
-		return recent.term
+	recent := b.recent.Find(token)
+	if recent != nil && recent.Known {
+		return recent.Number
 	}
 	word := b.word(token)
 	term := b.term[word]
@@ -181,7 +181,7 @@ func (b *Builder) termOf(token []byte) uint32 {
 		b.term[word] = term
 	}
 	if recent != nil {
-		recent.term, recent.known = term, true
+		recent.Number, recent.Known = term, true
 	}
 	return term
 }
