@@ -238,6 +238,7 @@ func TestFloodsOutliveTheDay(t *testing.T) {
 		l.Add(failure("p", "a", "again"))
 		l.Keep(r.open, slog.New(slog.DiscardHandler))
 		time.Sleep(heedTime + 2*time.Hour)
+		synctest.Wait() // until nothing is being written
 		r.forget = nil
 		l.Close(t.Context())
 		if got := stored(t, r.counting); len(got) != 1 || l.lost != 0 {
