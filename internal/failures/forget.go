@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/anchor-host/anchor-host/store"
@@ -105,11 +106,14 @@ func (o Owner) digest() string { return digest(o.Tenant, o.User, o.Conversation,
 
 // heed drops what waits of owners that were forgotten, and what has waited for too long to know. The caller has the turn.
 func (l *Log) heed(ctx context.Context, s store.Store) error {
-	newest, gone := l.heeded, map[string]time.Time{}
+	newest := l.heeded
+	if l.gone == nil {
+		l.gone = map[string]time.Time{}
+	}
 	err := scan(ctx, s, forgotten, l.heeded, func(rec *store.Record) {
 		var of string
 		if newest = rec.Seq; json.Unmarshal(rec.Data, &of) == nil {
-			gone[of] = rec.Time
+			l.gone[of] = rec.Time
 		}
 	})
 	if err != nil {
@@ -125,10 +129,11 @@ func (l *Log) heed(ctx context.Context, s store.Store) error {
 		if late {
 			l.lost += f.Count
 		}
-		if late || f.goneBy(gone) {
+		if late || f.goneBy(l.gone) {
 			l.waiting.remove(f)
 		}
 	}
+	maps.DeleteFunc(l.gone, func(_ string, at time.Time) bool { return time.Since(at) > lateTime }) // what fails from now on is younger
 	return nil
 }
 

@@ -266,3 +266,24 @@ func TestForgottenElsewhereIsNotShown(t *testing.T) {
 		}
 	})
 }
+
+// What fails right after its owner was forgotten goes too, also on a host that knows already who was.
+func TestForgottenWhileWorking(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &counting{Store: store.NewMemory()}
+		l := started("h", c)
+		if _, err := Forget(t.Context(), c, Owner{Tenant: "a", User: "ann"}); err != nil {
+			t.Fatal(err)
+		}
+		l.Of(t.Context(), everything, "")
+		time.Sleep(lateTime - time.Second)
+		l.Add(of("a", "ann", "early", ""))
+		time.Sleep(time.Minute)
+		l.Add(of("a", "ann", "later", ""))
+		time.Sleep(time.Minute)
+		l.Close(t.Context())
+		if got := stored(t, c); len(got) != 1 || !strings.Contains(got[0], "later") || len(l.gone) != 0 {
+			t.Errorf("%q, %d are remembered", got, len(l.gone))
+		}
+	})
+}
