@@ -287,3 +287,33 @@ func TestForgottenWhileWorking(t *testing.T) {
 		}
 	})
 }
+
+// Many owners are forgotten as one is, and are one note for the hosts that write.
+func TestForgetMany(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &counting{Store: store.NewMemory()}
+		l := started("h", c)
+		owners := []Owner{{Tenant: "a", Conversation: "one"}, {Tenant: "a", Conversation: "two"}, {Tenant: "a", User: "eve"}}
+		add := func() {
+			for _, f := range []record.Failure{of("a", "ann", "one", ""), of("a", "", "two", ""), of("a", "eve", "", "x"), of("a", "one", "eve", "two"), of("b", "eve", "one", "")} {
+				l.Add(f)
+			}
+		}
+		add()
+		time.Sleep(time.Minute)
+		add() // which wait
+		if n, err := Forget(t.Context(), c, owners...); n != 3 || err != nil {
+			t.Errorf("%d, %v", n, err)
+		}
+		l.Close(t.Context())
+		if got, want := stored(t, c), []string{"h a/one/eve/two 2", "h b/eve/one/ 2"}; !slices.Equal(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+		if recs, err := c.Read(t.Context(), forgotten, 0, 0); err != nil || len(recs) != 1 {
+			t.Errorf("%d notes, %v", len(recs), err)
+		}
+		if n, err := Forget(t.Context(), c); n != 0 || err != nil {
+			t.Errorf("nobody: %d, %v", n, err)
+		}
+	})
+}
