@@ -101,11 +101,15 @@ func (a *App) DeleteOld(ctx context.Context, tenant string) (done Aged, err erro
 	for i := range talks {
 		if old(keep.Conversations, talks[i].Time) {
 			gone = append(gone, talks[i].ID)
-			talk, failed := a.Conversation(ctx, tenant, talks[i].ID)
-			err = forget(ctx, talk.forget, &done.Conversations, err, failed)
 		}
 	}
-	err = cmp.Or(err, a.forgetTexts(ctx, c, s, gone...))
+	if err == nil { // first: nobody finds what is left of a conversation that is gone
+		err = a.forgetTexts(ctx, c, s, gone...)
+	}
+	for _, id := range gone {
+		talk, failed := a.Conversation(ctx, tenant, id)
+		err = forget(ctx, talk.forget, &done.Conversations, err, failed)
+	}
 	runs, failed := a.Runs(ctx, tenant)
 	err = cmp.Or(err, failed)
 	for i := range runs {

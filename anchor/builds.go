@@ -18,6 +18,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/builtdoc"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/errkind"
+	"github.com/anchor-host/anchor-host/internal/failures"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/explain"
 	"github.com/anchor-host/anchor-host/store"
@@ -87,17 +88,32 @@ func (a *App) forgetBuilds(ctx context.Context, s store.Store, tenant string, of
 	return n, cmp.Or(flushed, err)
 }
 
-// forgetTexts deletes the records of the builds in deleted conversations, whose names are sorted, if the configuration keeps
-// their texts. Others have none, and to look at each record takes a while.
+// forgetTexts deletes what has texts of conversations, whose names are sorted, beside them: what plugins failed at, and the
+// records of builds. Where records are kept without texts it looks at none, which would take a while: those of
+// before, with texts, go by their age.
 func (a *App) forgetTexts(ctx context.Context, c *config.Config, s store.Store, conversations ...string) error {
-	if r := c.Builds.Records; r == nil || !r.Content || len(conversations) == 0 {
+	if len(conversations) == 0 {
 		return nil
 	}
-	_, err := a.forgetBuilds(ctx, s, c.TenantName(), func(b *builds.Summary) bool {
+	tenant := c.TenantName()
+	_, err := failures.Forget(ctx, s, conversationOwners(tenant, conversations)...)
+	if r := c.Builds.Records; err != nil || r != nil && !r.Content {
+		return err
+	}
+	_, err = a.forgetBuilds(ctx, s, tenant, func(b *builds.Summary) bool {
 		_, deleted := slices.BinarySearch(conversations, b.Conversation)
 		return b.Content && deleted
 	})
 	return err
+}
+
+// conversationOwners are the owners of what plugins failed at in conversations.
+func conversationOwners(tenant string, conversations []string) []failures.Owner {
+	owners := make([]failures.Owner, len(conversations))
+	for i, id := range conversations {
+		owners[i] = failures.Owner{Tenant: tenant, Conversation: id}
+	}
+	return owners
 }
 
 // RecordStats returns how many records of builds were kept and dropped so far.

@@ -12,7 +12,6 @@ import (
 	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/config"
-	"github.com/anchor-host/anchor-host/internal/failures"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/conversation"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
@@ -295,7 +294,7 @@ func (c *Conversation) Forget(ctx context.Context) (int, error) {
 	return n, err
 }
 
-// forget is Forget without the records of builds.
+// forget is Forget without [App.forgetTexts], which takes many conversations at once.
 func (c *Conversation) forget(ctx context.Context) (int, error) {
 	end, err := c.hold(ctx)
 	if err != nil {
@@ -307,11 +306,7 @@ func (c *Conversation) forget(ctx context.Context) (int, error) {
 	}
 	n, err := c.log.Delete(ctx)
 	if err == nil {
-		err = agentstore.Disown(ctx, c.store, c.key.Tenant, agentstore.AConversation, c.key.Stream)
-		if err == nil {
-			_, err = failures.Forget(ctx, c.store, failures.Owner{Tenant: c.key.Tenant, Conversation: c.key.Stream})
-		}
-		err = store.Partly(true, err)
+		err = store.Partly(true, agentstore.Disown(ctx, c.store, c.key.Tenant, agentstore.AConversation, c.key.Stream))
 	}
 	if err != nil {
 		return n, fmt.Errorf("conversation %q: %w", c.key.Stream, err)

@@ -3,7 +3,6 @@ package anchor
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -28,7 +27,7 @@ type ForgottenUser struct {
 	Turns         int `json:"turns"`
 	Runs          int `json:"runs"`
 	Builds        int `json:"builds"`
-	// Failures are failed calls of plugins for the user.
+	// Failures are failed calls of plugins for the user, and in the conversations.
 	Failures int `json:"failures"`
 }
 
@@ -48,11 +47,15 @@ func (a *App) ForgetUser(ctx context.Context, tenant, user string) (done Forgott
 		return done, err
 	}
 	tenant = c.TenantName()
-	var failed error
-	done.Failures, failed = failures.Forget(ctx, s, failures.Owner{Tenant: tenant, User: user}) // before its conversations take theirs
-	// Conversations go before facts, so that no promotion takes facts from them meanwhile.
-	talks, err := agentstore.Owned(ctx, s, tenant, agentstore.AConversation, user)
+	talks, failed := agentstore.Owned(ctx, s, tenant, agentstore.AConversation, user)
+	// First goes what is found by the names of conversations: who tries again after an error has no names any more.
+	done.Failures, err = failures.Forget(ctx, s, append(conversationOwners(tenant, talks), failures.Owner{Tenant: tenant, User: user})...)
 	failed = cmp.Or(failed, err)
+	done.Builds, err = a.forgetBuilds(ctx, s, tenant, func(b *builds.Summary) bool {
+		return b.User == user || b.User == "" && slices.Contains(talks, b.Conversation)
+	})
+	failed = cmp.Or(failed, err)
+	// Conversations go before facts, so that no promotion takes facts from them meanwhile.
 	for _, id := range talks {
 		n, facts, err := a.forgetConversation(ctx, tenant, id)
 		done.Turns, done.Facts, failed = done.Turns+n, done.Facts+facts, cmp.Or(failed, err)
@@ -70,10 +73,7 @@ func (a *App) ForgetUser(ctx context.Context, tenant, user string) (done Forgott
 	done.Facts, failed = done.Facts+n, cmp.Or(failed, err)
 	n, err = learned.ForgetUser(ctx, s, tenant, user)
 	done.Facts, failed = done.Facts+n, cmp.Or(failed, err)
-	done.Builds, err = a.forgetBuilds(ctx, s, tenant, func(b *builds.Summary) bool {
-		return b.User == user || b.User == "" && slices.Contains(talks, b.Conversation)
-	})
-	if failed = errors.Join(failed, err); failed != nil {
+	if failed != nil {
 		return done, fmt.Errorf("forget user %.100q: %w", user, store.Partly(done != ForgottenUser{User: user}, failed))
 	}
 	return done, nil

@@ -248,7 +248,7 @@ func TestDeletedSessionsAreNotFound(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, session := range []string{"one", "one/more", "on", "x/one"} {
+		for _, session := range []string{"one", "one/more", "one/1", "on", "x/one"} {
 			text := "The cookie of " + user + " in " + session + " was renamed."
 			if _, err := m.Turns(ctx, shop, session, []learned.Said{{Source: learned.Assistant, Text: text}}); errors.Is(err, ErrOwned) {
 				continue // two users whose names and sessions make the same name
@@ -308,6 +308,15 @@ func TestRecordsGoWithTheirConversation(t *testing.T) {
 			return err
 		}, "none plain"},
 		"without texts": {"{}", forgetTalk, "claimed mine none other plain"},
+		"no longer kept": {"{content: true}", func(a *App) error {
+			talk, err := a.Conversation(ctx, "", "c")
+			if err == nil {
+				c := *talk.config
+				c.Builds.Records, talk.config = nil, &c
+				_, err = talk.Forget(ctx)
+			}
+			return err
+		}, "none other plain"},
 		"user": {"{}", func(a *App) error {
 			done, err := a.ForgetUser(ctx, "", "ann")
 			if err == nil && done.Builds != 3 {
@@ -373,4 +382,57 @@ func forgetTalk(a *App) error {
 		_, err = talk.Forget(context.Background())
 	}
 	return err
+}
+
+// ending is a store whose caller goes away as soon as a conversation has no owner any more.
+type ending struct {
+	store.Store
+	end context.CancelFunc
+}
+
+func (e *ending) Delete(ctx context.Context, key store.Key, ids ...string) (int, error) {
+	n, err := e.Store.Delete(ctx, key, ids...)
+	if e.end != nil && key.Kind == agentstore.KindOwner {
+		e.end()
+	}
+	return n, err
+}
+
+// Who ends before the records of builds are deleted, and tries again, deletes those of the conversations too.
+func TestRecordsGoBeforeTheirConversation(t *testing.T) {
+	for name, forget := range map[string]func(context.Context, *App) error{
+		"user": func(ctx context.Context, a *App) error {
+			_, err := a.ForgetUser(ctx, "", "ann")
+			return err
+		},
+		"age": func(ctx context.Context, a *App) error {
+			_, err := a.DeleteOld(ctx, "")
+			return err
+		},
+	} {
+		s := &ending{Store: store.NewMemory()}
+		text := basic + "memory: {conversation: {}}\nstore: {keep: {conversations: 1ns}}\nbuilds: {records: {content: true}}\n"
+		app, err := Load(write(t, t.TempDir(), text), Options{Store: s, CacheDir: "off"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer app.Close(t.Context())
+		for _, user := range []string{"", "ann"} {
+			if _, err := app.Build(t.Context(), pipeline.Query{Text: "a secret"}, BuildOptions{User: user, Conversation: "c", Remember: true}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var ctx context.Context
+		ctx, s.end = context.WithCancel(t.Context())
+		if err := forget(ctx, app); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+		s.end = nil
+		if err := forget(t.Context(), app); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if page, err := app.Builds(t.Context(), "", builds.Filter{}, "", 10); err != nil || len(page.Builds) > 0 {
+			t.Errorf("%s: %d records are left, %v", name, len(page.Builds), err)
+		}
+	}
 }

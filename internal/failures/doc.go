@@ -61,8 +61,8 @@ type Failure struct {
 	flags []string
 }
 
-// Owner names failures: those of a tenant, and of it only those that may have the texts of a user, a conversation
-// or a run, where one is not "".
+// Owner names failures: those of a tenant, or of it only those that may have the texts of a user, a conversation or a
+// run: of the one that is not "".
 type Owner struct {
 	Tenant       string `json:"-"`
 	User         string `json:"user,omitempty"`

@@ -1,12 +1,12 @@
 package failures
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/anchor-host/anchor-host/store"
@@ -23,41 +23,42 @@ const (
 	lateTime = 5 * time.Second
 	// putTries is how often failures are written while others are forgotten.
 	putTries = 3
-	// prunedTogether is how many records of what was forgotten go with each new one.
-	prunedTogether = 8
+	// prunedTogether is how many records of what was forgotten go with each new one, and notedTogether of how many owners
+	// one is.
+	prunedTogether, notedTogether = 8, 10_000
 )
 
-// Forget deletes the failures of an owner from a store, and returns how many there were. Those that wait on other hosts
-// are not written any more, unless the store is full. With a user or a tenant it deletes damaged ones too: nobody knows
-// whose they are.
-func Forget(ctx context.Context, s store.Store, o Owner) (int, error) {
-	n, err := forget(ctx, s, o)
+// Forget deletes the failures of owners from a store, and returns how many there were. Those that wait on other hosts
+// are not written any more, unless the store is full. It deletes damaged ones too: nobody knows whose they are. Many
+// owners at once cost one reading of the failures.
+func Forget(ctx context.Context, s store.Store, owners ...Owner) (int, error) {
+	if len(owners) == 0 {
+		return 0, nil
+	}
+	n, err := forget(ctx, s, owners)
 	if err != nil {
-		return n, fmt.Errorf("failures of plugins: delete those of tenant %.100q: %w", o.Tenant, err)
+		return n, fmt.Errorf("failures of plugins: delete those of tenant %.100q: %w", owners[0].Tenant, err)
 	}
 	return n, nil
 }
 
-func forget(ctx context.Context, s store.Store, o Owner) (int, error) {
-	noted := note(ctx, s, o) // first: a host that has read before does not write what it read
+func forget(ctx context.Context, s store.Store, owners []Owner) (int, error) {
+	noted := note(ctx, s, owners) // first: a host that has read before does not write what it read
 	if noted != nil && !errors.Is(noted, store.ErrFull) {
 		return 0, noted
 	}
-	var name []byte // without which a record cannot be meant, so that most need not be decoded
-	if of := cmp.Or(o.Conversation, o.Run); of != "" {
-		name, _ = json.Marshal(of) // as records are written
+	gone := map[Owner]bool{}
+	for _, o := range owners {
+		gone[o] = true
 	}
 	var ids []string
 	own := 0
 	err := scan(ctx, s, key, 0, func(rec *store.Record) {
-		if rec.Data != nil && !bytes.Contains(rec.Data, name) {
-			return
-		}
 		f := decode(rec)
 		if f == nil {
 			return
 		}
-		mine := f.of(o)
+		mine := slices.ContainsFunc(f.owners(), func(o Owner) bool { return gone[o] })
 		if mine {
 			own++
 		}
@@ -72,32 +73,41 @@ func forget(ctx context.Context, s store.Store, o Owner) (int, error) {
 		return min(n, own), err
 	}
 	if noted != nil {
-		_ = note(ctx, s, o) // there may be room now
+		_ = note(ctx, s, owners) // there may be room now
 	}
 	return own, nil
 }
 
-// note notes that an owner was forgotten.
-func note(ctx context.Context, s store.Store, o Owner) error {
-	c := store.Change{Key: forgotten}
-	old, err := s.Read(ctx, forgotten, 0, prunedTogether)
-	for i := range old {
-		if time.Since(old[i].Time) > heedTime+time.Hour {
-			c.Delete = append(c.Delete, old[i].ID)
+// note notes that owners were forgotten.
+func note(ctx context.Context, s store.Store, owners []Owner) error {
+	for some := range slices.Chunk(owners, notedTogether) {
+		c := store.Change{Key: forgotten}
+		old, err := s.Read(ctx, forgotten, 0, prunedTogether)
+		for i := range old {
+			if time.Since(old[i].Time) > heedTime+time.Hour {
+				c.Delete = append(c.Delete, old[i].ID)
+			}
+		}
+		if damaged, ok := errors.AsType[*store.CorruptError](err); ok {
+			c.Delete, err = append(c.Delete, damaged.ID), nil
+		}
+		if err != nil {
+			return err
+		}
+		digests := make([]string, len(some))
+		for i, o := range some {
+			digests[i] = o.digest()
+		}
+		data, err := json.Marshal(digests)
+		if err != nil {
+			return err
+		}
+		c.Put = []store.Record{{Data: data}}
+		if err := s.Apply(ctx, c); err != nil {
+			return err
 		}
 	}
-	if damaged, ok := errors.AsType[*store.CorruptError](err); ok {
-		c.Delete, err = append(c.Delete, damaged.ID), nil
-	}
-	if err != nil {
-		return err
-	}
-	data, err := json.Marshal(o.digest())
-	if err != nil {
-		return err
-	}
-	c.Put = []store.Record{{Data: data}}
-	return s.Apply(ctx, c)
+	return nil
 }
 
 // digest stands for an owner in the store, which need not have the names of who was forgotten.
@@ -105,11 +115,16 @@ func (o Owner) digest() string { return digest(o.Tenant, o.User, o.Conversation,
 
 // heed drops what waits of owners that were forgotten, and what has waited for too long to know. The caller has the turn.
 func (l *Log) heed(ctx context.Context, s store.Store) error {
-	newest, gone := l.heeded, map[string]time.Time{}
+	newest := l.heeded
+	if l.gone == nil {
+		l.gone = map[string]time.Time{}
+	}
 	err := scan(ctx, s, forgotten, l.heeded, func(rec *store.Record) {
-		var of string
-		if newest = rec.Seq; json.Unmarshal(rec.Data, &of) == nil {
-			gone[of] = rec.Time
+		var digests []string
+		if newest = rec.Seq; json.Unmarshal(rec.Data, &digests) == nil {
+			for _, of := range digests {
+				l.gone[of] = rec.Time
+			}
 		}
 	})
 	if err != nil {
@@ -125,10 +140,11 @@ func (l *Log) heed(ctx context.Context, s store.Store) error {
 		if late {
 			l.lost += f.Count
 		}
-		if late || f.goneBy(gone) {
+		if late || f.goneBy(l.gone) {
 			l.waiting.remove(f)
 		}
 	}
+	maps.DeleteFunc(l.gone, func(_ string, at time.Time) bool { return time.Since(at) > lateTime }) // what fails from now on is younger
 	return nil
 }
 
@@ -137,11 +153,16 @@ func (f *Failure) goneBy(gone map[string]time.Time) bool {
 	if len(gone) == 0 {
 		return false
 	}
-	o := f.owner
-	for _, of := range []Owner{{Tenant: o.Tenant}, {Tenant: o.Tenant, User: o.User}, {Tenant: o.Tenant, Conversation: o.Conversation}, {Tenant: o.Tenant, Run: o.Run}} {
-		if at, ok := gone[of.digest()]; ok && f.First.Before(at.Add(lateTime)) {
+	for _, o := range f.owners() {
+		if at, ok := gone[o.digest()]; ok && f.First.Before(at.Add(lateTime)) {
 			return true
 		}
 	}
 	return false
+}
+
+// owners are those with whom a failure goes.
+func (f *Failure) owners() []Owner {
+	t := f.Tenant
+	return []Owner{{Tenant: t}, {Tenant: t, User: f.owner.User}, {Tenant: t, Conversation: f.owner.Conversation}, {Tenant: t, Run: f.owner.Run}}
 }

@@ -238,6 +238,7 @@ func TestFloodsOutliveTheDay(t *testing.T) {
 		l.Add(failure("p", "a", "again"))
 		l.Keep(r.open, slog.New(slog.DiscardHandler))
 		time.Sleep(heedTime + 2*time.Hour)
+		synctest.Wait() // until nothing is being written
 		r.forget = nil
 		l.Close(t.Context())
 		if got := stored(t, r.counting); len(got) != 1 || l.lost != 0 {
@@ -262,6 +263,57 @@ func TestForgottenElsewhereIsNotShown(t *testing.T) {
 		}
 		if got := l.Of(t.Context(), everything, "").Failures; len(got) != 0 {
 			t.Errorf("after: %q", texts(got))
+		}
+	})
+}
+
+// What fails right after its owner was forgotten goes too, also on a host that knows already who was.
+func TestForgottenWhileWorking(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &counting{Store: store.NewMemory()}
+		l := started("h", c)
+		if _, err := Forget(t.Context(), c, Owner{Tenant: "a", User: "ann"}); err != nil {
+			t.Fatal(err)
+		}
+		l.Of(t.Context(), everything, "")
+		time.Sleep(lateTime - time.Second)
+		l.Add(of("a", "ann", "early", ""))
+		time.Sleep(time.Minute)
+		l.Add(of("a", "ann", "later", ""))
+		time.Sleep(time.Minute)
+		l.Close(t.Context())
+		if got := stored(t, c); len(got) != 1 || !strings.Contains(got[0], "later") || len(l.gone) != 0 {
+			t.Errorf("%q, %d are remembered", got, len(l.gone))
+		}
+	})
+}
+
+// Many owners are forgotten as one is, and are one note for the hosts that write.
+func TestForgetMany(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &counting{Store: store.NewMemory()}
+		l := started("h", c)
+		owners := []Owner{{Tenant: "a", Conversation: "one"}, {Tenant: "a", Conversation: "two"}, {Tenant: "a", User: "eve"}}
+		add := func() {
+			for _, f := range []record.Failure{of("a", "ann", "one", ""), of("a", "", "two", ""), of("a", "eve", "", "x"), of("a", "one", "eve", "two"), of("b", "eve", "one", "")} {
+				l.Add(f)
+			}
+		}
+		add()
+		time.Sleep(time.Minute)
+		add() // which wait
+		if n, err := Forget(t.Context(), c, owners...); n != 3 || err != nil {
+			t.Errorf("%d, %v", n, err)
+		}
+		l.Close(t.Context())
+		if got, want := stored(t, c), []string{"h a/one/eve/two 2", "h b/eve/one/ 2"}; !slices.Equal(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+		if recs, err := c.Read(t.Context(), forgotten, 0, 0); err != nil || len(recs) != 1 {
+			t.Errorf("%d notes, %v", len(recs), err)
+		}
+		if n, err := Forget(t.Context(), c); n != 0 || err != nil {
+			t.Errorf("nobody: %d, %v", n, err)
 		}
 	})
 }

@@ -27,11 +27,12 @@ type Log struct {
 
 	store  func(context.Context) (store.Store, error) // nil: there is none
 	logger *slog.Logger
-	wake   chan struct{} // something waits
-	turn   chan struct{} // has the right to use the store and what follows
-	read   time.Time     // when kept was read
-	kept   []*Failure    // what the store has
-	heeded int64         // up to which record what was forgotten is dropped
+	wake   chan struct{}        // something waits
+	turn   chan struct{}        // has the right to use the store and what follows
+	read   time.Time            // when kept was read
+	kept   []*Failure           // what the store has
+	heeded int64                // up to which record what was forgotten is dropped
+	gone   map[string]time.Time // when those were forgotten, by digest, who may still be failing
 
 	end  context.CancelFunc
 	done chan struct{}

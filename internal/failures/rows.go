@@ -130,12 +130,6 @@ func (r *rows) all() (list []*Failure) {
 	return list
 }
 
-// of reports whether a failure belongs to an owner.
-func (f *Failure) of(o Owner) bool {
-	is := func(want, has string) bool { return want == "" || want == has }
-	return f.Tenant == o.Tenant && is(o.User, f.owner.User) && is(o.Conversation, f.owner.Conversation) && is(o.Run, f.owner.Run)
-}
-
 // failureOf is a failure on a host in the form in which it is kept.
 func failureOf(host string, f *record.Failure) *Failure {
 	n := &Failure{

@@ -128,7 +128,9 @@ func ForgetTurns(ctx context.Context, s store.Store, tenant, conversation string
 	if len(turns) == 0 {
 		prefix := turnDocs + session + "/"
 		for doc, failed := range index.Documents(ctx, c, retrieve.IDs{From: prefix, Before: prefix + ":"}) { // ":" follows the digits
-			ids, err = append(ids, doc.ID), failed
+			if err = failed; !strings.Contains(strings.TrimPrefix(doc.ID, prefix), "/") { // else of a session with a longer name
+				ids = append(ids, doc.ID)
+			}
 		}
 	}
 	if err == nil {
