@@ -180,3 +180,20 @@ func TestPreparedIsFreed(t *testing.T) {
 		t.Errorf("%+v, %v", report, err)
 	}
 }
+
+// A run that ends because of one batch tells that another was not written either.
+func TestBothErrorsAreTold(t *testing.T) {
+	f := newFixture(t)
+	f.writeBatches()
+	x := &waiting{Index: f.index, T: t, done: make(chan struct{}), err: store.ErrBusy}
+	f.o.Embedder = &fake{id: "m", make: func(texts []string) ([][]float32, error) {
+		if strings.HasPrefix(texts[0], "b") {
+			close(x.done)
+			return nil, retrieve.ErrUnavailable
+		}
+		return nil, nil
+	}}
+	if _, err := ingest.Run(t.Context(), x, []ingest.Source{{Path: f.dir}}, f.o); !errors.Is(err, retrieve.ErrUnavailable) || !errors.Is(err, store.ErrBusy) {
+		t.Errorf("error %v", err)
+	}
+}
