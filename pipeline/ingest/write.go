@@ -84,11 +84,15 @@ const (
 // write embeds and writes a batch: at once if the embedder is fast, and otherwise in parts, so that a run
 // that is interrupted loses little of what it has paid for.
 func (g *run) write(ctx context.Context, batch []retrieve.Document) (err error) {
-	if g.o.Embedder == nil {
+	keep := context.WithoutCancel(ctx) // what was paid for is written, also if the run ends meanwhile
+	switch {
+	case g.o.Embedder == nil && g.o.Contexts == nil:
 		return g.store(ctx, batch)
+	case g.o.Embedder == nil:
+		return g.store(keep, batch)
 	}
 	var ready []retrieve.Document
-	written, keep := time.Now(), context.WithoutCancel(ctx) // what was paid for is written, also if the run ends meanwhile
+	written := time.Now()
 	for len(batch) > 0 {
 		n, began := g.part(batch), time.Now()
 		good, failed := g.embed(ctx, batch[:n])
@@ -181,16 +185,18 @@ func (g *run) upsert(ctx context.Context, batch []retrieve.Document) (err error)
 	if err := finish(&g.stores); err != nil {
 		return err
 	}
+	documents, chunks := len(batch), 0 // what was prepared is written without the batch, which may be large
+	for i := range batch {
+		chunks += len(batch[i].Chunks)
+	}
 	g.stores = begin(func() error {
 		if err := write(ctx); err != nil {
 			return err
 		}
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		g.report.Documents += len(batch)
-		for i := range batch {
-			g.report.Chunks += len(batch[i].Chunks)
-		}
+		g.report.Documents += documents
+		g.report.Chunks += chunks
 		return nil
 	})
 	return nil

@@ -3,10 +3,12 @@ package ingest_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+	"weak"
 
 	"github.com/anchor-host/anchor-host/pipeline/ingest"
 	"github.com/anchor-host/anchor-host/pipeline/retrieve"
@@ -114,5 +116,84 @@ func TestEndWhileWriting(t *testing.T) {
 	}}
 	if _, err := ingest.Run(ctx, x, []ingest.Source{{Path: f.dir}}, f.o); !errors.Is(err, context.Canceled) || !strings.HasPrefix(f.names(), "a.txt") {
 		t.Errorf("error %v, documents: %s", err, f.names())
+	}
+}
+
+// contexting gives contexts that were paid for.
+type contexting func(d *retrieve.Document) error
+
+func (f contexting) Name() string { return "paid" }
+
+func (f contexting) Contexts(_ context.Context, d *retrieve.Document, c []*retrieve.Chunk) ([]string, error) {
+	return make([]string, len(c)), f(d)
+}
+
+// So are contexts.
+func TestEndWhileWritingContexts(t *testing.T) {
+	f := newFixture(t)
+	for _, name := range []string{"a", "b", "c", "d"} {
+		f.write(name+".txt", "text")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	x := &waiting{Index: f.index, T: t, done: make(chan struct{})}
+	f.o.Contexts = contexting(func(d *retrieve.Document) error {
+		if !strings.HasSuffix(d.ID, "d.txt") {
+			return nil
+		}
+		cancel()
+		close(x.done)
+		return ctx.Err()
+	})
+	if _, err := ingest.Run(ctx, preparing{x}, []ingest.Source{{Path: f.dir}}, f.o); !errors.Is(err, context.Canceled) || f.names() != "a.txt b.txt c.txt" {
+		t.Errorf("error %v, documents: %s", err, f.names())
+	}
+}
+
+// freeing is an index that needs no documents once they are prepared.
+type freeing struct {
+	*sqlite.Index
+	t *testing.T
+}
+
+func (x freeing) Prepare(ctx context.Context, c retrieve.Collection, d ...retrieve.Document) (func(context.Context) error, error) {
+	first := weak.Make(&d[0])
+	write, err := x.Index.Prepare(ctx, c, d...)
+	return func(ctx context.Context) error {
+		for range 100 {
+			if runtime.GC(); first.Value() == nil {
+				return write(ctx)
+			}
+			time.Sleep(time.Millisecond)
+		}
+		x.t.Error("documents that were prepared are kept until they are written")
+		return write(ctx)
+	}, err
+}
+
+// A batch that was prepared does not take memory twice while it is written.
+func TestPreparedIsFreed(t *testing.T) {
+	f := newFixture(t)
+	f.write("a.txt", "text")
+	f.o.Embedder = &fake{id: "m"}
+	report, err := ingest.Run(t.Context(), freeing{f.index.(*sqlite.Index), t}, []ingest.Source{{Path: f.dir}}, f.o)
+	if err != nil || report.Documents != 1 || report.Chunks != 1 {
+		t.Errorf("%+v, %v", report, err)
+	}
+}
+
+// A run that ends because of one batch tells that another was not written either.
+func TestBothErrorsAreTold(t *testing.T) {
+	f := newFixture(t)
+	f.writeBatches()
+	x := &waiting{Index: f.index, T: t, done: make(chan struct{}), err: store.ErrBusy}
+	f.o.Embedder = &fake{id: "m", make: func(texts []string) ([][]float32, error) {
+		if strings.HasPrefix(texts[0], "b") {
+			close(x.done)
+			return nil, retrieve.ErrUnavailable
+		}
+		return nil, nil
+	}}
+	if _, err := ingest.Run(t.Context(), x, []ingest.Source{{Path: f.dir}}, f.o); !errors.Is(err, retrieve.ErrUnavailable) || !errors.Is(err, store.ErrBusy) {
+		t.Errorf("error %v", err)
 	}
 }

@@ -103,7 +103,7 @@ type work struct {
 
 const (
 	unknown = -1 // the number of a word that is not counted
-	// maxKnown bounds the words that are remembered, 8 MiB of vectors.
+	// maxKnown is how many words are remembered when a text begins, 8 MiB of vectors, and how many it adds at most.
 	maxKnown = 1 << 14
 	// maxKept is how many shares have memory that is kept.
 	maxKept = 2

@@ -177,3 +177,40 @@ func TestSearchIsAsExhaustive(t *testing.T) {
 		}
 	}
 }
+
+// A term that more chunks have than are read at once counts in each, also after a merge.
+func TestSearchOfLongPostings(t *testing.T) {
+	b := NewBuilder(analysis.New(analysis.Options{}))
+	var dead []int64
+	n := 2*someRead + 50
+	for i := range n {
+		text := "common" + strings.Repeat(" common", i%3) + strings.Repeat(" other", i%7)
+		add(t, b, &retrieve.Document{ID: fmt.Sprintf("%04d", i), Chunks: []retrieve.Chunk{{Text: text}}})
+		if i%9 == 0 {
+			dead = append(dead, int64(i+1))
+		}
+	}
+	data, vectors := b.Encode()
+	SetNumbers(data, n, 1)
+	view := func(data, vectors []byte, dead []int64) *View {
+		s, err := Decode(data, vectors)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return NewView([]*Part{NewPart(s, dead)})
+	}
+	v, terms, o := view(data, vectors, dead), []string{"common"}, BM25{1.5, 0.75}
+	want := everyHit(v, wordScores(v, terms, o), n)
+	got, err := v.Words(terms, o, n, nil)
+	if err != nil || len(got) != n-len(dead) || !slices.Equal(got, want) {
+		t.Errorf("%d hits, want %d with other scores, error %v", len(got), len(want), err)
+	}
+	data, vectors, err = Merge(v.parts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	merged, err := view(data, vectors, nil).Words(terms, o, n, nil)
+	if err != nil || !slices.EqualFunc(merged, want, func(a, b Hit) bool { return a.Score == b.Score }) {
+		t.Errorf("merged: %d hits, want %d with other scores, error %v", len(merged), len(want), err)
+	}
+}

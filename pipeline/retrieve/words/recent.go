@@ -23,7 +23,7 @@ type Numbered struct {
 }
 
 // Find returns the place of a word, or nil if it is too long. If its number is not known yet, the
-// caller has to set it.
+// caller has to set it. Find reads the memory of the word up to its capacity, so nobody may write there meanwhile.
 func (r *Recent) Find(word []byte) *Numbered {
 	if len(word) > recentBytes {
 		return nil
